@@ -1,0 +1,2 @@
+//! The roscius binary.
+fn main() {}
