@@ -1,1 +1,9 @@
-//! engine
+//! The engine of roscius: wire types, decisions, ports and actors for MCP and chat.
+//!
+//! Floors, each of which uses only those before it: [`wire`] (what is on the wire), [`machine`]
+//! (decisions without IO), [`ports`] (what the outside must provide), then tools, models,
+//! transports and stores, then the actors. Nothing here knows an HTTP server framework.
+
+pub mod machine;
+pub mod ports;
+pub mod wire;

@@ -1,0 +1,1 @@
+//! Decisions without IO: every rule that can be tested with a table lives here.

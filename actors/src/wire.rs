@@ -1,0 +1,5 @@
+//! What is on the wire: JSON-RPC, MCP in both eras, the chat events, ids. Data only.
+
+pub mod content;
+pub mod ids;
+pub mod jsonrpc;
