@@ -1,1 +1,2 @@
 //! What the engine asks of the outside, as traits.
+pub mod tool_source;
