@@ -3,3 +3,4 @@
 pub mod content;
 pub mod ids;
 pub mod jsonrpc;
+pub mod sse;
