@@ -1,1 +1,3 @@
 //! Decisions without IO: every rule that can be tested with a table lives here.
+
+pub mod seal;
