@@ -1,2 +1,4 @@
 //! What the engine asks of the outside, as traits.
+
+pub mod model;
 pub mod tool_source;
