@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Runs the scenarios of scenarios.txt against our conformance server and client.
+#
+#   run.sh                 the list
+#   run.sh server|client   one side of the list
+#   run.sh rest            every scenario of the suite that is not in the list: what a later line could be
+#
+# Needs Rust, npm and, on other systems than Linux, a Node of at least 22.
+set -euo pipefail
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+root="$(cd "$here/../.." && pwd)"
+target="${CARGO_TARGET_DIR:-$root/target}"
+case "$target" in /*) ;; *) target="$root/$target" ;; esac
+want="${1:-all}"
+out="$root/.cache/conformance"
+rm -rf "$out"; mkdir -p "$out"
+
+(cd "$root" && cargo build --quiet --locked --workspace --bins --examples)
+server_bin="$target/debug/examples/conformance_server"
+client_bin="$target/debug/examples/conformance_client"
+suite="$here/run-conformance.sh"
+
+listed() { # listed <side> <spec> -> names
+  awk -v side="$1" -v spec="$2" '$1 == side && $2 == spec { print $3 }' "$here/scenarios.txt"
+}
+specs() { awk -v side="$1" '$1 == side { print $2 }' "$here/scenarios.txt" | sort -u; }
+
+names_for() { # names_for <side> <spec>: the list, or with `rest` what the list leaves out
+  if [ "$want" = rest ]; then
+    comm -23 <("$suite" list "$1" "$2" | sort) <(listed "$1" "$2" | sort)
+  else
+    listed "$1" "$2"
+  fi
+}
+
+# A free port: the server is told its port by the environment, so somebody has to choose one.
+free_port() { "$("$suite" node)" -e 'const s=require("net").createServer();s.listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})'; }
+
+"$suite" install
+failed=0
+if [ "$want" != client ]; then
+  for spec in $(specs server); do
+    port="$(free_port)"
+    names="$(names_for server "$spec")"
+    [ -n "$names" ] || continue
+    "$suite" server --url "http://127.0.0.1:$port/mcp" --start "env PORT=$port '$server_bin'" \
+      --spec "$spec" --scenario "$names" --strict --out "$out/server-$spec" || failed=1
+  done
+fi
+if [ "$want" != server ]; then
+  for spec in $(specs client); do
+    names="$(names_for client "$spec")"
+    [ -n "$names" ] || continue
+    "$suite" client --command "$client_bin" --spec "$spec" --scenario "$names" --strict \
+      --out "$out/client-$spec" || failed=1
+  done
+fi
+
+# One line of totals over all legs, for the table of the whole run.
+cat "$out"/*/summary.txt | awk '
+  match($0, /[0-9]+ passed, [0-9]+ failed/) { split(substr($0, RSTART, RLENGTH), part, /[ ,]+/); passed += part[1]; failed += part[3] }
+  END { printf "conformance scenarios: %d passed, %d failed\n", passed, failed; exit (passed == 0) }' || failed=1
+exit "$failed"
