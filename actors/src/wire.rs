@@ -1,5 +1,6 @@
 //! What is on the wire: JSON-RPC, MCP in both eras, the chat events, ids. Data only.
 
+pub mod agui;
 pub mod content;
 pub mod ids;
 pub mod jsonrpc;

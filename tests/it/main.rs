@@ -1,0 +1,10 @@
+//! Everything that is tested from outside, in one binary.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failed expectation is the test failing"
+)]
+
+mod chat_wire;
