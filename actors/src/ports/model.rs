@@ -17,7 +17,7 @@ pub use crate::machine::dialogue::{
 ///
 /// It yields at most one terminal item, [`ModelEvent::Finished`], [`ModelEvent::Failed`] or an
 /// `Err`, and ends after it. A stream that ends without one was cut; the engine closes what is
-/// open and finishes the turn. Once `cancel` fires the stream ends at its next await. Message,
+/// open and treats it as broken. Once `cancel` fires the stream ends at its next await. Message,
 /// reasoning and step ids are the engine's business, one message id a turn.
 pub trait Model: Send + Sync + 'static {
     /// Gives the id that readers are shown until the stream names another one.
