@@ -21,7 +21,7 @@ class Guard extends Component {
   render() {
     if (!this.state.fault) return this.props.children
     return (
-      <div className="error" role="alert" data-testid="error">
+      <div className="failure" role="alert" data-testid="error">
         <p>This conversation cannot be shown: {String(this.state.fault.message ?? this.state.fault)}</p>
         <button type="button" onClick={this.props.onNewChat}>
           Start a new chat

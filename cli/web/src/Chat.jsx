@@ -6,8 +6,9 @@ import { Interrupts } from './Interrupts.jsx'
 import { Messages } from './Messages.jsx'
 import { Notices } from './Notices.jsx'
 import { fieldOrders, heldCall } from './lib/interrupts.js'
-import { closeOpenCalls } from './lib/tools.js'
+import { closeOpenCalls, keepOrder } from './lib/tools.js'
 
+const NONE = []
 const connection = fetchServerSentEvents('/api/chat')
 
 function statusOf({ isLoading, resuming, interrupts, error, interruptErrors }) {
@@ -39,6 +40,24 @@ function useClosedCalls(chat, busy) {
   return ended
 }
 
+/** Puts parts back into the order in which they came, see `keepOrder`. */
+function useKeptOrder(chat, busy) {
+  const seen = useRef(new Map())
+  useEffect(() => {
+    const next = new Map()
+    let moved = false
+    const messages = chat.messages.map((message) => {
+      const kept = keepOrder(seen.current.get(message.id), message)
+      if (kept !== message) moved = true
+      next.set(message.id, kept)
+      return kept
+    })
+    seen.current = next
+    // While a run writes into the last message its parts are not ours to move.
+    if (moved && !busy) chat.setMessages(messages)
+  }, [chat.messages, chat.setMessages, busy])
+}
+
 /** One conversation. */
 export function Chat({ threadId, store, examples }) {
   const orders = useRef(new Map())
@@ -51,17 +70,19 @@ export function Chat({ threadId, store, examples }) {
   const chat = useChat({ threadId, connection, persistence: store, onChunk })
   const busy = chat.isLoading || chat.resuming
   const waiting = chat.interrupts.length > 0
+  useKeptOrder(chat, busy)
   const ended = useClosedCalls(chat, busy)
   const status = statusOf(chat)
 
-  // What is not written yet must be on disk before the page goes away.
+  // What is not written yet must be kept before the page goes away.
   useEffect(() => {
-    const save = () => store.flush()
-    addEventListener('pagehide', save)
-    document.addEventListener('visibilitychange', save)
+    addEventListener('beforeunload', store.leave)
+    addEventListener('pagehide', store.leave)
+    document.addEventListener('visibilitychange', store.flush)
     return () => {
-      removeEventListener('pagehide', save)
-      document.removeEventListener('visibilitychange', save)
+      removeEventListener('beforeunload', store.leave)
+      removeEventListener('pagehide', store.leave)
+      document.removeEventListener('visibilitychange', store.flush)
     }
   }, [store])
 
@@ -94,14 +115,12 @@ export function Chat({ threadId, store, examples }) {
       <main>
         <Notices threadId={threadId} store={store} />
         <Messages messages={chat.messages} busy={busy} held={held} examples={examples} onExample={send} />
-        {!busy && (
-          <Interrupts
-            interrupts={chat.interrupts}
-            orders={orders.current}
-            onStop={stop}
-            onGone={() => composer.current?.focus()}
-          />
-        )}
+        <Interrupts
+          interrupts={busy ? NONE : chat.interrupts}
+          orders={orders.current}
+          onStop={stop}
+          onGone={() => composer.current?.focus()}
+        />
         {!busy && (
           <Errors
             error={refusal ?? chat.error}

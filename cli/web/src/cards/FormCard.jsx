@@ -129,12 +129,14 @@ export function FormCard({ item, view, order, draft }) {
     const next = { ...values, [name]: value }
     setValues(next)
     draft.write(next)
-    if (errors[name]) setErrors(readForm(fields, next).errors)
+    if (Object.hasOwn(errors, name)) setErrors(readForm(fields, next).errors)
   }
-  const submit = () => {
+  const submit = (form) => {
     const read = readForm(fields, values)
     setErrors(read.errors)
-    if (Object.keys(read.errors).length === 0) item.resolveInterrupt(formAnswer(fields, read.values))
+    const wrong = fields.findIndex((field) => Object.hasOwn(read.errors, field.name))
+    if (wrong < 0) return item.resolveInterrupt(formAnswer(fields, read.values))
+    form.querySelectorAll('.field')[wrong]?.querySelector('input, select, textarea')?.focus()
   }
   const question = typeof view.request.message === 'string' ? view.request.message : item.message
 
@@ -174,14 +176,14 @@ export function FormCard({ item, view, order, draft }) {
           field={field}
           first={i === 0}
           value={values[field.name]}
-          error={errors[field.name]}
+          error={Object.hasOwn(errors, field.name) ? errors[field.name] : undefined}
           disabled={answered}
           onChange={(value) => change(field.name, value)}
         />
       ))}
-      {Object.keys(errors).length > 0 && (
-        <p className="bad-text" role="alert" data-testid="form-errors">
-          {Object.keys(errors).length === 1 ? 'One answer needs' : 'Some answers need'} another look.
+      {Object.keys(errors).length > 1 && (
+        <p className="bad-text" data-testid="form-errors">
+          {Object.keys(errors).length} answers need another look.
         </p>
       )}
     </Frame>

@@ -23,7 +23,7 @@ export function Frame({ item, kind, title, children, actions, onSubmit }) {
       data-open={item.canResolve && !answered}
       onSubmit={(event) => {
         event.preventDefault()
-        if (!answered) onSubmit?.()
+        if (!answered) onSubmit?.(event.currentTarget)
       }}
     >
       <h3 id={heading}>{title}</h3>

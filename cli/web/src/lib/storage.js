@@ -9,6 +9,8 @@ const RECORD = 'roscius:chat:'
 /** Largest record in characters; browsers give a site about five million. */
 export const RECORD_LIMIT = 2_000_000
 const WRITE_EVERY_MS = 500
+// How long writing rests when the page is about to go. Longer means it stayed.
+const LEAVE_MS = 3_000
 
 /** Makes an id nobody else has, also where the page is not a secure context. */
 export function newThreadId() {
@@ -92,7 +94,8 @@ export function readRecord(stored) {
   if (Array.isArray(pending) && pending.length > 0) {
     return { state: { messages, resume: record.resume }, cutOff: false }
   }
-  return { state: { messages: closeOpenCalls(messages) }, cutOff: Boolean(record.resume) }
+  const kept = closeOpenCalls(messages)
+  return { state: { messages: kept }, cutOff: Boolean(record.resume) || kept !== messages }
 }
 
 /**
@@ -126,6 +129,7 @@ export function threadStore({ storage, limit = RECORD_LIMIT, defer = setTimeout 
   let waiting
   let timer
   let closed = false
+  let leaving = false
   let restored
   let problem
 
@@ -137,7 +141,7 @@ export function threadStore({ storage, limit = RECORD_LIMIT, defer = setTimeout 
   const flush = () => {
     clearTimeout(timer)
     timer = undefined
-    if (!waiting || closed) return
+    if (!waiting || closed || leaving) return
     const { id, state } = waiting
     waiting = undefined
     if (!storage) return report('not-stored')
@@ -161,6 +165,19 @@ export function threadStore({ storage, limit = RECORD_LIMIT, defer = setTimeout 
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
+    },
+    /**
+     * Writes what is waiting and then rests: the run that the going page cuts
+     * off must not look as if it had ended by itself.
+     */
+    leave() {
+      if (leaving) return
+      flush()
+      leaving = true
+      defer(() => {
+        leaving = false
+        flush()
+      }, LEAVE_MS)
     },
     /** Ends all writing; called when the thread is left for good. */
     close() {

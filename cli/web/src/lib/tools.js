@@ -95,3 +95,48 @@ export function closeOpenCalls(messages) {
     return { ...message, parts }
   })
 }
+
+function contents(message) {
+  const of = (type) => message.parts.filter((part) => part.type === type)
+  return JSON.stringify([
+    of('text').map((part) => part.content).join(''),
+    of('thinking').map((part) => part.content).join(''),
+    of('tool-call').map((part) => part.id).sort(),
+  ])
+}
+
+/** The order of the parts that are shown, as one text to compare. */
+function layout(message) {
+  return message.parts
+    .filter((part) => part.type !== 'tool-result')
+    .map((part) => (part.type === 'tool-call' ? part.id : part.type))
+    .join(' ')
+}
+
+/**
+ * Gives a message the order of parts that `before` has. A snapshot of the
+ * transcript carries one text and one list of calls for each message, so text
+ * that came after a call would jump in front of it. Returns `message` itself
+ * unless it holds the same things in another order.
+ */
+export function keepOrder(before, message) {
+  if (before === undefined || before === message || before.role !== message.role) return message
+  if (layout(before) === layout(message) || contents(before) !== contents(message)) return message
+  const now = new Map(
+    message.parts.filter((part) => part.type === 'tool-call').map((part) => [part.id, part]),
+  )
+  const shown = before.parts.filter((part) => part.type !== 'tool-result')
+  const rest = message.parts.filter(
+    (part) => !['text', 'thinking', 'tool-call', 'tool-result'].includes(part.type),
+  )
+  return {
+    ...message,
+    parts: [
+      ...shown
+        .filter((part) => ['text', 'thinking', 'tool-call'].includes(part.type))
+        .map((part) => (part.type === 'tool-call' ? now.get(part.id) : part)),
+      ...message.parts.filter((part) => part.type === 'tool-result'),
+      ...rest,
+    ],
+  }
+}
