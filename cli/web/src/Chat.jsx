@@ -125,7 +125,7 @@ export function Chat({ threadId, store, examples }) {
           <Errors
             error={refusal ?? chat.error}
             batch={chat.interruptErrors}
-            waiting={waiting}
+            interrupts={chat.interrupts}
             onRetry={chat.reload}
             onRetryAnswers={chat.retryInterrupts}
             onStop={stop}

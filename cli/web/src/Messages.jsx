@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef } from 'react'
+import { memo, useEffect, useMemo, useRef } from 'react'
 import { callView, pretty, resultsById } from './lib/tools.js'
 
 const STATES = {
@@ -71,7 +71,15 @@ function Part({ part, live, results, held }) {
   }
 }
 
-function Message({ message, live, results, held }) {
+/** Whether a message looks the same, so that a delta redraws only its own. */
+function sameMessage(a, b) {
+  if (a.message !== b.message || a.live !== b.live || a.held !== b.held) return false
+  return a.message.parts.every(
+    (part) => part.type !== 'tool-call' || a.results.get(part.id) === b.results.get(part.id),
+  )
+}
+
+const Message = memo(function Message({ message, live, results, held }) {
   const user = message.role === 'user'
   if (!user && message.parts.length === 0) return null
   const last = message.parts.length - 1
@@ -93,7 +101,7 @@ function Message({ message, live, results, held }) {
       ))}
     </article>
   )
-}
+}, sameMessage)
 
 function Empty({ examples, onExample }) {
   return (

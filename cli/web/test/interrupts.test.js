@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { classify, contentText, errorLines, fieldOrders, heldCall } from '../src/lib/interrupts.js'
+import { classify, contentText, errorLines, fieldOrders, heldCall, isSettled } from '../src/lib/interrupts.js'
 
 const bound = (more) => ({ id: 'x', kind: 'generic', canResolve: true, errors: [], ...more })
 const withPayload = (payload) => ({ toolName: 't', 'tanstack:interruptPayload': payload })
@@ -77,4 +77,10 @@ test('content is shown as text, and what is not text is named', () => {
 test('an error is shown with the place it is about', () => {
   const errors = [{ message: 'too short', path: ['city'] }, { message: 'gone' }]
   assert.deepEqual(errorLines({ errors }), ['too short (city)', 'gone'])
+})
+
+test('an answer that came too late cannot be given again', () => {
+  assert.equal(isSettled({ errors: [{ code: 'conflict' }] }), true)
+  assert.equal(isSettled({ errors: [{ code: 'invalid-payload' }] }), false)
+  assert.equal(isSettled({ errors: [] }), false)
 })

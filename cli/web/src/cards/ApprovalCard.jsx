@@ -14,7 +14,7 @@ function readArguments(typed) {
 }
 
 /** A tool call that runs only when it is approved, with its arguments to see. */
-export function ApprovalCard({ item, view, draft }) {
+export function ApprovalCard({ item, view, draft, onStop }) {
   const id = useId()
   const original = pretty(view.input ?? {})
   const [typed, setTyped] = useState(() => draft.read())
@@ -37,6 +37,7 @@ export function ApprovalCard({ item, view, draft }) {
   return (
     <Frame
       item={item}
+      onStop={onStop}
       kind="approval"
       title={`Run ${view.toolName}?`}
       actions={

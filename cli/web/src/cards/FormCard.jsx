@@ -119,7 +119,7 @@ function Field(props) {
 }
 
 /** A form that an MCP server asks to have filled in. */
-export function FormCard({ item, view, order, draft }) {
+export function FormCard({ item, view, order, draft, onStop }) {
   const fields = useMemo(() => fieldsOf(view.request.requestedSchema, order), [view.request, order])
   const [values, setValues] = useState(() => ({ ...initialValues(fields), ...draft.read() }))
   const [errors, setErrors] = useState({})
@@ -143,6 +143,7 @@ export function FormCard({ item, view, order, draft }) {
   return (
     <Frame
       item={item}
+      onStop={onStop}
       kind="form"
       title={question ?? 'The server asks'}
       onSubmit={submit}

@@ -1,11 +1,11 @@
 import { useId } from 'react'
-import { errorLines } from '../lib/interrupts.js'
+import { errorLines, isSettled } from '../lib/interrupts.js'
 
 /**
  * What all cards share: heading, the errors of the item, and the form around
  * the controls. An answered card shows that it is, and how to answer anew.
  */
-export function Frame({ item, kind, title, children, actions, onSubmit }) {
+export function Frame({ item, kind, title, children, actions, onSubmit, onStop }) {
   const heading = useId()
   const errors = errorLines(item)
   const answered = item.status === 'staged'
@@ -34,7 +34,9 @@ export function Frame({ item, kind, title, children, actions, onSubmit }) {
           {errors.map((line) => (
             <p key={line}>{line}</p>
           ))}
-          {item.canResolve && <p>You can answer again.</p>}
+          {item.canResolve && (
+            <p>{isSettled(item) ? 'This question can no longer be answered.' : 'You can answer again.'}</p>
+          )}
         </div>
       )}
       {answered ? (
@@ -47,7 +49,14 @@ export function Frame({ item, kind, title, children, actions, onSubmit }) {
           </button>
         </div>
       ) : (
-        <div className="actions">{actions}</div>
+        <div className="actions">
+          {actions}
+          {item.status === 'error' && onStop && (
+            <button type="button" className="quiet" data-testid="interrupt-stop" onClick={onStop}>
+              Stop waiting
+            </button>
+          )}
+        </div>
       )}
     </form>
   )

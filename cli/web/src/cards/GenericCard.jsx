@@ -4,7 +4,7 @@ import { pretty } from '../lib/tools.js'
 import { Frame, Labelled } from './Frame.jsx'
 
 /** A question of a kind that this page has no form for: answered with JSON. */
-export function GenericCard({ item, view, draft }) {
+export function GenericCard({ item, view, draft, onStop }) {
   const id = useId()
   const [typed, setTyped] = useState(() => draft.read() ?? '')
   const [error, setError] = useState(undefined)
@@ -24,6 +24,7 @@ export function GenericCard({ item, view, draft }) {
   return (
     <Frame
       item={item}
+      onStop={onStop}
       kind="generic"
       title={item.message ?? item.reason}
       onSubmit={submit}

@@ -24,7 +24,7 @@ function Prompt({ request }) {
 }
 
 /** A server's request for a model's words: written by hand, or by the model. */
-export function SamplingCard({ item, view, draft }) {
+export function SamplingCard({ item, view, draft, onStop }) {
   const id = useId()
   const [answer, setAnswer] = useState(() => draft.read() ?? '')
   const [error, setError] = useState(undefined)
@@ -60,6 +60,7 @@ export function SamplingCard({ item, view, draft }) {
   return (
     <Frame
       item={item}
+      onStop={onStop}
       kind="sampling"
       title={view.toolName ? `${view.toolName} asks for a model's answer` : "The server asks for a model's answer"}
       onSubmit={submit}

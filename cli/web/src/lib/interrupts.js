@@ -92,3 +92,10 @@ export function errorLines(interrupt) {
     return `${error.message}${path}`
   })
 }
+
+const FINAL = ['stale', 'expired', 'conflict']
+
+/** Whether the item's errors say that no further answer will be taken. */
+export function isSettled(interrupt) {
+  return interrupt.errors.some((error) => FINAL.includes(error.code))
+}
