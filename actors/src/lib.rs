@@ -5,6 +5,6 @@
 //! transports and stores, then the actors. Nothing here knows an HTTP server framework.
 
 pub mod machine;
-pub mod model;
 pub mod ports;
+pub mod transport;
 pub mod wire;

@@ -2,3 +2,4 @@
 
 pub mod model;
 pub mod tool_source;
+pub mod transport;

@@ -2,6 +2,8 @@
 
 pub mod agui;
 pub mod content;
+pub mod header_value;
 pub mod ids;
 pub mod jsonrpc;
 pub mod sse;
+pub mod version;

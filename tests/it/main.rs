@@ -8,4 +8,3 @@
 )]
 
 mod chat_wire;
-mod layering;
