@@ -7,4 +7,5 @@
 pub mod machine;
 pub mod ports;
 pub mod transport;
+pub mod store;
 pub mod wire;

@@ -1,5 +1,7 @@
 //! What the engine asks of the outside, as traits.
 
+pub mod clock;
+pub mod event_log;
 pub mod model;
 pub mod tool_source;
 pub mod transport;

@@ -8,3 +8,4 @@
 )]
 
 mod chat_wire;
+mod event_log;

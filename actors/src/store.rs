@@ -1,0 +1,3 @@
+//! Stores of this process: logs and paused runs in memory.
+
+pub mod memory_log;

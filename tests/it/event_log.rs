@@ -1,0 +1,551 @@
+//! The event log: order, re-attach, several readers, bounds, credit, leases and last words.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, Stream, StreamExt, task::noop_waker_ref};
+use proptest::prelude::*;
+use roscius_actors::{
+    ports::event_log::{
+        After, Batch, CloseReason, EventCursor, EventLog, Head, LogError, LogFuture, LogKey,
+        LogOptions, LogWriter,
+    },
+    store::memory_log::{MemoryLog, MemoryLogLimits},
+    wire::{
+        agui::{Event, EventKind},
+        ids::{MessageId, Offset, Owner, RunId},
+    },
+};
+use tokio::time::timeout;
+
+/// A memory log that is reached as a log of another process would be.
+#[derive(Clone, Debug, Default)]
+struct Distant(MemoryLog);
+
+impl EventLog for Distant {
+    fn open<'a>(&'a self, key: &'a LogKey, options: &'a LogOptions) -> LogFuture<'a, ()> {
+        self.0.open(key, options)
+    }
+    fn append<'a>(&'a self, key: &'a LogKey, line: Bytes) -> LogFuture<'a, Offset> {
+        self.0.append(key, line)
+    }
+    fn close<'a>(
+        &'a self,
+        key: &'a LogKey,
+        last: Option<Bytes>,
+        reason: CloseReason,
+    ) -> LogFuture<'a, ()> {
+        self.0.close(key, last, reason)
+    }
+    /// It cannot close without waiting, so the lease has to run out.
+    fn abandon(&self, _key: &LogKey, _last: Bytes) {}
+    fn renew<'a>(&'a self, key: &'a LogKey) -> LogFuture<'a, ()> {
+        self.0.renew(key)
+    }
+    fn read<'a>(
+        &'a self,
+        key: &'a LogKey,
+        after: Offset,
+        max: usize,
+        wait: Duration,
+    ) -> LogFuture<'a, Batch> {
+        self.0.read(key, after, max, wait)
+    }
+    fn head<'a>(&'a self, key: &'a LogKey) -> LogFuture<'a, Head> {
+        self.0.head(key)
+    }
+}
+
+fn near() -> Arc<dyn EventLog> {
+    Arc::new(MemoryLog::new())
+}
+
+fn distant() -> Arc<dyn EventLog> {
+    Arc::new(Distant::default())
+}
+
+fn key(run: &str) -> LogKey {
+    LogKey::new(Owner::ANONYMOUS, RunId::from(run))
+}
+
+fn delta(number: u64) -> Event {
+    Event::new(
+        1,
+        EventKind::TextMessageContent {
+            message_id: MessageId::from("m"),
+            delta: number.to_string(),
+        },
+    )
+}
+
+fn finished() -> Event {
+    Event::new(
+        1,
+        EventKind::RunFinished {
+            thread_id: "t".into(),
+            run_id: "r".into(),
+            result: None,
+            outcome: None,
+            usage: None,
+        },
+    )
+}
+
+async fn open(log: &Arc<dyn EventLog>, run: &str, options: LogOptions) -> LogWriter {
+    LogWriter::open(log, key(run), options).await.unwrap()
+}
+
+fn reader(log: &Arc<dyn EventLog>, run: &str, after: After) -> EventCursor {
+    EventCursor::new(log, key(run), after, false)
+}
+
+/// What a reader gets without waiting.
+fn ready(cursor: &mut EventCursor) -> Vec<u64> {
+    let mut cx = Context::from_waker(noop_waker_ref());
+    let mut offsets = Vec::new();
+    while let Poll::Ready(Some(Ok((offset, _)))) =
+        std::pin::Pin::new(&mut *cursor).poll_next(&mut cx)
+    {
+        offsets.push(offset.0);
+    }
+    offsets
+}
+
+async fn rest(cursor: EventCursor) -> Vec<(u64, Event)> {
+    let read = cursor.map(|item| {
+        let (offset, line) = item.unwrap();
+        (offset.0, serde_json::from_slice(&line).unwrap())
+    });
+    timeout(Duration::from_secs(60), read.collect())
+        .await
+        .expect("the stream ends")
+}
+
+fn error_code(event: &Event) -> Option<&str> {
+    match &event.kind {
+        EventKind::RunError { code, .. } => code.as_deref(),
+        _ => None,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_reader_gets_every_event_once_and_in_order() {
+    for log in [near(), distant()] {
+        let mut writer = open(&log, "r", LogOptions::default()).await;
+        let early = reader(&log, "r", After::Start);
+        for number in 1..=200 {
+            assert_eq!(writer.append(&delta(number)).await.unwrap(), Offset(number));
+        }
+        let late = reader(&log, "r", After::Start);
+        let middle = reader(&log, "r", After::Offset(Offset(150)));
+        let now = reader(&log, "r", After::Now);
+        let reading = tokio::spawn(async move {
+            let offsets = |events: Vec<(u64, Event)>| {
+                events.into_iter().map(|event| event.0).collect::<Vec<_>>()
+            };
+            (
+                offsets(rest(early).await),
+                offsets(rest(late).await),
+                offsets(rest(middle).await),
+                rest(now).await.len(),
+            )
+        });
+        // Both kinds of log have then seen where "now" is.
+        tokio::task::yield_now().await;
+        for number in 201..=300 {
+            writer.append(&delta(number)).await.unwrap();
+        }
+        writer.append(&finished()).await.unwrap();
+        writer.close(CloseReason::Completed).await.unwrap();
+        let (early, late, middle, now) = reading.await.unwrap();
+        assert_eq!(early, (1..=301).collect::<Vec<_>>());
+        assert_eq!(late, early);
+        assert_eq!(middle, (151..=301).collect::<Vec<_>>());
+        assert!(now >= 101 || log.local(&key("r")).is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_finished_turn_does_not_end_the_stream_but_the_close_does() {
+    let log = near();
+    let mut writer = open(&log, "r", LogOptions::default()).await;
+    let mut cursor = reader(&log, "r", After::Start);
+    writer.append(&finished()).await.unwrap();
+    assert_eq!(ready(&mut cursor), [1]);
+    assert!(cursor.next().now_or_never().is_none(), "the run goes on");
+    writer.append(&delta(2)).await.unwrap();
+    writer.append(&finished()).await.unwrap();
+    writer.close(CloseReason::Completed).await.unwrap();
+    assert_eq!(ready(&mut cursor), [2, 3]);
+    assert!(matches!(cursor.next().now_or_never(), Some(None)));
+}
+
+#[tokio::test]
+async fn a_waiting_reader_is_woken_by_an_append_and_by_the_close() {
+    let log = near();
+    let mut writer = open(&log, "r", LogOptions::default()).await;
+    let reading = tokio::spawn(rest(reader(&log, "r", After::Start)));
+    tokio::task::yield_now().await;
+    writer.append(&delta(1)).await.unwrap();
+    tokio::task::yield_now().await;
+    writer.append(&finished()).await.unwrap();
+    tokio::task::yield_now().await;
+    assert!(!reading.is_finished());
+    writer.close(CloseReason::Completed).await.unwrap();
+    assert_eq!(reading.await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn nothing_follows_a_run_error() {
+    let log = near();
+    let mut writer = open(&log, "r", LogOptions::default()).await;
+    writer
+        .append(&Event::run_error(1, "no", None))
+        .await
+        .unwrap();
+    let refused = writer.append(&delta(2)).await;
+    assert!(matches!(refused, Err(LogError::Closed)));
+    writer.close(CloseReason::Failed).await.unwrap();
+    assert_eq!(rest(reader(&log, "r", After::Start)).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_is_dropped_says_producer_lost() {
+    for log in [near(), distant()] {
+        let mut writer = open(&log, "r", LogOptions::default()).await;
+        writer.append(&finished()).await.unwrap();
+        let cursor = reader(&log, "r", After::Start);
+        drop(writer);
+        let events = rest(cursor).await;
+        assert_eq!(events.len(), 2);
+        assert_eq!(events[1].0, 2);
+        assert_eq!(error_code(&events[1].1), Some("producer_lost"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewed_lease_keeps_a_silent_producer_alive() {
+    let log = distant();
+    let writer = open(&log, "r", LogOptions::default()).await;
+    assert!(writer.needs_lease());
+    let reading = tokio::spawn(rest(reader(&log, "r", After::Start)));
+    // 50 seconds are more than a lease and less than the patience of `rest`.
+    for _ in 0..2 {
+        tokio::time::sleep(Duration::from_secs(25)).await;
+        writer.renew().await.unwrap();
+    }
+    assert!(!reading.is_finished());
+    writer.close(CloseReason::Cancelled).await.unwrap();
+    let events = reading.await.unwrap();
+    assert_eq!(error_code(&events[0].1), Some("aborted"));
+}
+
+#[tokio::test]
+async fn a_close_without_a_terminal_event_adds_one() {
+    for (reason, code) in [
+        (CloseReason::Completed, "incomplete"),
+        (CloseReason::Cancelled, "aborted"),
+    ] {
+        let log = near();
+        let mut writer = open(&log, "r", LogOptions::default()).await;
+        writer.append(&delta(1)).await.unwrap();
+        writer.close(reason).await.unwrap();
+        let events = rest(reader(&log, "r", After::Start)).await;
+        assert_eq!(error_code(&events[1].1), Some(code));
+    }
+}
+
+#[tokio::test]
+async fn a_second_close_changes_nothing() {
+    let log = near();
+    let writer = open(&log, "r", LogOptions::default()).await;
+    writer.close(CloseReason::Failed).await.unwrap();
+    let before = log.head(&key("r")).await.unwrap();
+    log.close(
+        &key("r"),
+        Some(Bytes::from_static(b"{}")),
+        CloseReason::Completed,
+    )
+    .await
+    .unwrap();
+    assert_eq!(log.head(&key("r")).await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_taken_id_is_refused_but_not_to_another_owner() {
+    let log = near();
+    let _writer = open(&log, "r", LogOptions::default()).await;
+    let again = LogWriter::open(&log, key("r"), LogOptions::default()).await;
+    assert!(again.unwrap_err().is_exists());
+    let other = LogKey::new(Owner::new("ada"), RunId::from("r"));
+    assert!(
+        LogWriter::open(&log, other.clone(), LogOptions::default())
+            .await
+            .is_ok()
+    );
+    let mut foreign = reader(&log, "x", After::Start);
+    assert!(matches!(foreign.next().await, Some(Err(LogError::Unknown))));
+    assert!(foreign.next().await.is_none());
+}
+
+#[tokio::test]
+async fn the_producer_waits_for_the_reader_that_started_the_run() {
+    let log = near();
+    let mut options = LogOptions::default();
+    options.window = Some(4);
+    let mut writer = open(&log, "r", options).await;
+    for number in 1..=4 {
+        assert!(writer.credit().now_or_never().is_some());
+        writer.append(&delta(number)).await.unwrap();
+    }
+    assert!(
+        writer.credit().now_or_never().is_none(),
+        "counted from the start before it attaches"
+    );
+    let mut other = reader(&log, "r", After::Start);
+    ready(&mut other);
+    assert!(
+        writer.credit().now_or_never().is_none(),
+        "another reader gives no credit"
+    );
+    let mut starting = EventCursor::new(&log, key("r"), After::Start, true);
+    let waiting = tokio::spawn(async move {
+        writer.credit().await;
+        writer
+    });
+    tokio::task::yield_now().await;
+    starting.next().await.unwrap().unwrap();
+    tokio::task::yield_now().await;
+    assert!(
+        !waiting.is_finished(),
+        "woken at half a window, not at each event"
+    );
+    starting.next().await.unwrap().unwrap();
+    starting.next().await.unwrap().unwrap();
+    let writer = timeout(Duration::from_secs(5), waiting)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(writer.credit().now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn a_starting_reader_that_goes_away_sets_the_producer_free() {
+    let log = near();
+    let mut options = LogOptions::default();
+    options.window = Some(1);
+    let mut writer = open(&log, "r", options).await;
+    let starting = EventCursor::new(&log, key("r"), After::Start, true);
+    writer.append(&delta(1)).await.unwrap();
+    let waiting = tokio::spawn(async move { writer.credit().await });
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    drop(starting);
+    timeout(Duration::from_secs(5), waiting)
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+#[tokio::test]
+async fn credit_counts_bytes_too() {
+    let log = near();
+    let mut options = LogOptions::default();
+    options.window = Some(256);
+    options.max_bytes = 1000;
+    let mut writer = open(&log, "r", options).await;
+    let mut starting = EventCursor::new(&log, key("r"), After::Start, true);
+    let big = Event::run_error(1, "x".repeat(600), None);
+    writer
+        .append(&Event {
+            kind: EventKind::Custom {
+                name: "x".repeat(600),
+                value: 1.into(),
+            },
+            ..big
+        })
+        .await
+        .unwrap();
+    assert!(writer.credit().now_or_never().is_none());
+    assert_eq!(ready(&mut starting), [1]);
+    assert!(writer.credit().now_or_never().is_some());
+}
+
+#[tokio::test]
+async fn a_full_log_forgets_and_the_slow_reader_is_told() {
+    let log = near();
+    let mut options = LogOptions::default();
+    options.max_events = 10;
+    let mut writer = open(&log, "r", options).await;
+    let mut slow = reader(&log, "r", After::Start);
+    let mut quick = reader(&log, "r", After::Start);
+    for number in 1..=25 {
+        writer.append(&delta(number)).await.unwrap();
+        assert_eq!(ready(&mut quick), [number]);
+    }
+    let lagged = slow.next().await.unwrap().unwrap_err();
+    let LogError::Lagged { first } = lagged else {
+        panic!("{lagged}");
+    };
+    assert_eq!(first, Offset(16));
+    assert!(slow.next().await.is_none());
+    let mut again = reader(&log, "r", After::Offset(Offset(first.0 - 1)));
+    assert_eq!(ready(&mut again), (16..=25).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_full_log_keeps_what_the_starting_reader_has_not_read() {
+    let log = near();
+    let mut options = LogOptions::default();
+    options.max_events = 2;
+    options.window = Some(8);
+    let mut writer = open(&log, "r", options).await;
+    for number in 1..=8 {
+        writer.append(&delta(number)).await.unwrap();
+    }
+    let mut starting = EventCursor::new(&log, key("r"), After::Start, true);
+    assert_eq!(ready(&mut starting), (1..=8).collect::<Vec<_>>());
+    writer.append(&delta(9)).await.unwrap();
+    assert_eq!(log.head(&key("r")).await.unwrap().first, Offset(8));
+}
+
+#[tokio::test]
+async fn a_full_durable_log_refuses_and_still_takes_the_last_word() {
+    let log = near();
+    let mut options = LogOptions::default();
+    options.max_events = 2;
+    options.durable = true;
+    let mut writer = open(&log, "r", options).await;
+    writer.append(&delta(1)).await.unwrap();
+    writer.append(&delta(2)).await.unwrap();
+    let full = writer.append(&delta(3)).await.unwrap_err();
+    assert_eq!(full.code(), "log_full");
+    writer.close(CloseReason::Failed).await.unwrap();
+    let events = rest(reader(&log, "r", After::Start)).await;
+    assert_eq!(events.len(), 3);
+    assert!(events[2].1.is_error());
+}
+
+#[tokio::test(start_paused = true)]
+async fn closed_logs_are_freed_in_time_and_by_number() {
+    let mut limits = MemoryLogLimits::default();
+    limits.max_closed = 3;
+    let memory = MemoryLog::with_limits(limits);
+    let log: Arc<dyn EventLog> = Arc::new(memory.clone());
+    for run in ["a", "b", "c", "d"] {
+        let writer = open(&log, run, LogOptions::default()).await;
+        assert_eq!(memory.open_runs(), 1);
+        writer.close(CloseReason::Completed).await.unwrap();
+    }
+    assert_eq!((memory.open_runs(), memory.kept_runs()), (0, 3));
+    let mut freed = reader(&log, "a", After::Start);
+    assert!(matches!(freed.next().await, Some(Err(LogError::Unknown))));
+    let kept = reader(&log, "d", After::Start);
+    tokio::time::advance(Duration::from_secs(61)).await;
+    assert_eq!(memory.kept_runs(), 0);
+    assert_eq!(
+        rest(kept).await.len(),
+        1,
+        "a reader finishes what it has begun"
+    );
+}
+
+#[tokio::test]
+async fn open_runs_and_readers_are_bounded() {
+    let mut limits = MemoryLogLimits::default();
+    limits.max_open = 1;
+    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::with_limits(limits));
+    let _writer = open(&log, "a", LogOptions::default()).await;
+    let refused = LogWriter::open(&log, key("b"), LogOptions::default()).await;
+    assert!(matches!(refused, Err(LogError::TooManyRuns)));
+    let _readers: Vec<_> = (0..64).map(|_| reader(&log, "a", After::Start)).collect();
+    let mut one_more = reader(&log, "a", After::Start);
+    assert!(matches!(
+        one_more.next().await,
+        Some(Err(LogError::TooManyReaders))
+    ));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Append,
+    Attach { after: u64 },
+    Read { reader: usize, count: usize },
+    Detach { reader: usize },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Append),
+        1 => (0_u64..40).prop_map(|after| Step::Attach { after }),
+        4 => (0_usize..4, 1_usize..6).prop_map(|(reader, count)| Step::Read { reader, count }),
+        1 => (0_usize..4).prop_map(|reader| Step::Detach { reader }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn readers_see_a_gapless_sequence_or_are_told(steps in prop::collection::vec(step(), 1..200)) {
+        let log = near();
+        let mut options = LogOptions::default();
+        options.max_events = 16;
+        let mut writer = open(&log, "r", options).now_or_never().unwrap();
+        let mut head = 0_u64;
+        // Each reader with the offset of the last event it has read.
+        let mut readers: VecDeque<(EventCursor, u64)> = VecDeque::new();
+        let mut told = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Append => {
+                    head += 1;
+                    let offset = writer.append(&delta(head)).now_or_never().unwrap().unwrap();
+                    prop_assert_eq!(offset.0, head);
+                }
+                Step::Attach { after } if readers.len() < 4 => {
+                    let cursor = reader(&log, "r", After::Offset(Offset(after)));
+                    readers.push_back((cursor, after.min(head)));
+                }
+                Step::Read { reader, count } => {
+                    let Some((cursor, position)) = readers.get_mut(reader) else { continue };
+                    for _ in 0..count {
+                        let oldest = head.saturating_sub(16);
+                        match cursor.next().now_or_never() {
+                            None => prop_assert_eq!(*position, head),
+                            Some(Some(Ok((offset, line)))) => {
+                                *position += 1;
+                                prop_assert_eq!(offset.0, *position);
+                                let event: Event = serde_json::from_slice(&line).unwrap();
+                                prop_assert_eq!(event, delta(offset.0));
+                            }
+                            Some(Some(Err(LogError::Lagged { first }))) => {
+                                prop_assert!(*position < oldest);
+                                prop_assert_eq!(first.0, oldest + 1);
+                                told.insert(reader, first.0);
+                                break;
+                            }
+                            Some(None) => {
+                                prop_assert!(told.contains_key(&reader));
+                                break;
+                            }
+                            Some(Some(Err(error))) => prop_assert!(false, "{error}"),
+                        }
+                    }
+                }
+                Step::Detach { reader } => {
+                    if reader < readers.len() {
+                        readers.remove(reader);
+                        told.clear();
+                        // Places have moved, so who has been told is known only by lagging again.
+                        readers.retain(|(_, position)| *position >= head.saturating_sub(16));
+                    }
+                }
+                Step::Attach { .. } => {}
+            }
+        }
+    }
+}
