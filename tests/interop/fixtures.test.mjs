@@ -1,0 +1,49 @@
+// The real chat client through every recorded scenario.
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { NOT_COVERED } from './differences.mjs'
+import { play } from './drive.mjs'
+import { fixtures, startFixture, withHost } from './host.mjs'
+import { diff, normalState } from './normal.mjs'
+
+const read = (name) => JSON.parse(readFileSync(join(fixtures, name), 'utf8'))
+const names = readdirSync(fixtures)
+const all = names.filter((name) => name.endsWith('.server.json')).map((name) => name.slice(0, -'.server.json'.length))
+const covered = all.filter((name) => !(name in NOT_COVERED))
+
+test('every scenario is played or listed as not covered', () => {
+  assert.deepEqual(Object.keys(NOT_COVERED).filter((name) => !all.includes(name)), [], 'the table names what exists')
+  assert.deepEqual(covered.filter((name) => !names.includes(`${name}.client.json`)), [], 'each has a recorded client')
+  assert.ok(covered.length >= 24, `${covered.length} scenarios`)
+})
+
+function recordedState(recorded) {
+  return {
+    status: recorded.finalStatus,
+    messages: recorded.finalMessages,
+    interrupts: recorded.finalInterrupts,
+    errors: recorded.errors,
+    customEvents: recorded.customEvents,
+  }
+}
+
+for (const name of covered) {
+  test(name, async () => {
+    const server = read(`${name}.server.json`)
+    const recorded = read(`${name}.client.json`)
+    await withHost(startFixture(join(fixtures, `${name}.server.json`)), async (host) => {
+      const { state } = await play(host.chat, name, server)
+      const { interruptErrors: _, ...actual } = state
+      const wrong = diff(normalState(recordedState(recorded)), normalState(actual))
+      assert.deepEqual(wrong, [])
+      const log = await host.log()
+      assert.deepEqual(log.problems ?? [], [])
+      const runs = server.requests.flatMap((request) => request.expect?.toolRuns ?? [])
+      assert.deepEqual(diff(runs, log.toolRuns, 'toolRuns'), [])
+      const calls = server.requests.reduce((sum, request) => sum + (request.expect?.modelCalls ?? 0), 0)
+      assert.equal(log.modelCalls, calls, 'model calls')
+    })
+  })
+}
