@@ -127,15 +127,19 @@ async function breaking(input, init, when) {
   const reader = response.body.getReader()
   const decoder = new TextDecoder()
   let text = ''
+  let open = true
   const body = new ReadableStream({
     async pull(controller) {
+      if (!open) return
       const { done, value } = await reader.read()
       assert.ok(!done, `ended before the cut: ${text}`)
       text += decoder.decode(value, { stream: true })
       controller.enqueue(value)
       if (!when(text)) return
+      open = false
       cut.abort()
-      controller.error(broken)
+      // The client drops an open question when the error reaches it in the same turn of its loop as an event.
+      setTimeout(() => controller.error(broken), 100)
     },
   })
   return new Response(body, { status: response.status, headers: response.headers })
