@@ -27,17 +27,36 @@ export const NOT_COVERED = {
   'ui-resource': 'ui resources',
 }
 
+/** Recordings whose server was written by hand: they say what the client makes of given bytes, nothing about a host. */
+export const CLIENT_ONLY = /^(mcp-input-.*|http-errors-.*|hydrate)$/
+
+/** Tables: played by `tables.test.mjs`, or the reason why not. */
+export const TABLES = {
+  'bad-bodies': 'played',
+  'bad-resume': 'played',
+  'http-errors': 'client only',
+  'openai-adapter': 'tests of the model port',
+  'sse-tolerance': 'client only',
+}
+
 /** Rows of `bad-resume.table.json` that need generic definitions. */
 export const NOT_COVERED_RESUME = /generic/i
 
 /** Set when the host under test is built on the recorded packages themselves: then nothing is excused. */
 export const REFERENCE = process.env.INTEROP_REFERENCE === '1'
 
+function unseal(row) {
+  if (!row.metadata?.roscius) return
+  delete row.metadata.roscius
+  if (Object.keys(row.metadata).length === 0) delete row.metadata
+}
+
 const TERMINAL = new Set(['RUN_FINISHED', 'RUN_ERROR'])
 
 /**
- * What we do otherwise on purpose. `expected` and `actual` are the normalised event lists; each rule rewrites the two
- * lists so that what is left has to be equal. A rule is applied to every scenario, so it cannot hide a single failure.
+ * What we do otherwise on purpose. `expected` and `actual` are the normalised event lists (`apply`) or the normalised
+ * states of the client (`applyState`); each rule rewrites the two so that what is left has to be equal. A rule is applied
+ * to every scenario, so it cannot hide a single failure.
  */
 export const DIFFERENCES = [
   {
@@ -74,14 +93,10 @@ export const DIFFERENCES = [
     name: 'a pause carries a seal',
     reason: 'the seal lets another process resume the run; the client returns it unchanged',
     apply(_expected, actual) {
-      for (const event of actual) {
-        if (event.type !== 'MESSAGES_SNAPSHOT') continue
-        for (const row of event.messages ?? []) {
-          if (!row.metadata?.roscius) continue
-          delete row.metadata.roscius
-          if (Object.keys(row.metadata).length === 0) delete row.metadata
-        }
-      }
+      for (const event of actual) if (event.type === 'MESSAGES_SNAPSHOT') event.messages?.forEach(unseal)
+    },
+    applyState(_expected, actual) {
+      actual.messages.forEach(unseal)
     },
   },
 ]
@@ -89,6 +104,13 @@ export const DIFFERENCES = [
 /** Applies the table to a pair of lists. */
 export function applyDifferences(expected, actual, request) {
   const pair = [structuredClone(expected), structuredClone(actual)]
-  for (const rule of REFERENCE ? [] : DIFFERENCES) rule.apply(pair[0], pair[1], request)
+  for (const rule of REFERENCE ? [] : DIFFERENCES) rule.apply?.(pair[0], pair[1], request)
+  return pair
+}
+
+/** Applies the table to a pair of client states. */
+export function applyStateDifferences(expected, actual) {
+  const pair = [structuredClone(expected), structuredClone(actual)]
+  for (const rule of REFERENCE ? [] : DIFFERENCES) rule.applyState?.(pair[0], pair[1])
   return pair
 }

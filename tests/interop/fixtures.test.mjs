@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { NOT_COVERED } from './differences.mjs'
+import { CLIENT_ONLY, NOT_COVERED, TABLES, applyStateDifferences } from './differences.mjs'
 import { play } from './drive.mjs'
 import { fixtures, startFixture, withHost } from './host.mjs'
 import { diff, normalState } from './normal.mjs'
@@ -16,6 +16,10 @@ const covered = all.filter((name) => !(name in NOT_COVERED))
 test('every scenario is played or listed as not covered', () => {
   assert.deepEqual(Object.keys(NOT_COVERED).filter((name) => !all.includes(name)), [], 'the table names what exists')
   assert.deepEqual(covered.filter((name) => !names.includes(`${name}.client.json`)), [], 'each has a recorded client')
+  const clients = names.filter((name) => name.endsWith('.client.json')).map((name) => name.slice(0, -'.client.json'.length))
+  assert.deepEqual(clients.filter((name) => !all.includes(name) && !CLIENT_ONLY.test(name)), [], 'nothing is forgotten')
+  const tables = names.filter((name) => name.endsWith('.table.json')).map((name) => name.slice(0, -'.table.json'.length))
+  assert.deepEqual(tables.sort(), Object.keys(TABLES).sort())
   assert.ok(covered.length >= 24, `${covered.length} scenarios`)
 })
 
@@ -36,8 +40,8 @@ for (const name of covered) {
     await withHost(startFixture(join(fixtures, `${name}.server.json`)), async (host) => {
       const { state } = await play(host.chat, name, server)
       const { interruptErrors: _, ...actual } = state
-      const wrong = diff(normalState(recordedState(recorded)), normalState(actual))
-      assert.deepEqual(wrong, [])
+      const pair = applyStateDifferences(normalState(recordedState(recorded)), normalState(actual))
+      assert.deepEqual(diff(...pair), [])
       const log = await host.log()
       assert.deepEqual(log.problems ?? [], [])
       const runs = server.requests.flatMap((request) => request.expect?.toolRuns ?? [])
