@@ -6,6 +6,7 @@
 
 pub mod machine;
 pub mod ports;
+pub mod tool;
 pub mod transport;
 pub mod store;
 pub mod wire;

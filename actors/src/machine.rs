@@ -4,5 +4,6 @@ pub mod answers;
 pub mod client_policy;
 pub mod negotiate;
 pub mod param_headers;
+pub mod schema;
 pub mod seal;
 pub mod tool_value;

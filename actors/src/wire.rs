@@ -1,9 +1,11 @@
 //! What is on the wire: JSON-RPC, MCP in both eras, the chat events, ids. Data only.
 
 pub mod agui;
+pub mod auth;
 pub mod content;
 pub mod header_value;
 pub mod ids;
 pub mod jsonrpc;
+pub mod mcp;
 pub mod sse;
 pub mod version;

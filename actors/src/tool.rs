@@ -1,0 +1,282 @@
+//! Tools: plain async functions that a model or an MCP client can call.
+
+mod answer;
+mod ask;
+mod call;
+mod context;
+mod cx;
+mod extract;
+mod listing;
+mod result;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    future::Future,
+    marker::PhantomData,
+    sync::{Arc, OnceLock},
+};
+
+use serde_json::{Map, Value};
+
+use self::run::{Execute, Raw, Typed};
+pub use self::{
+    ask::{
+        Answers, Asker, Input, InputError, InputResponse, Question, QuestionKind, SampleRequest,
+        Sampler,
+    },
+    context::Context,
+    cx::{NoticeSink, ToolCx, ToolCxBuilder, ToolNotice},
+    extract::{Args, Ctx, ExtractError, FromCall, Params, ToolFn},
+    result::{
+        IntoToolError, IntoToolOutput, IntoToolResult, Json, ToolError, ToolOutcome, ToolOutput,
+    },
+};
+use crate::{
+    machine::schema::{self, Checker, SchemaError},
+    wire::content::ToolAnnotations,
+};
+
+/// A tool: a name, schemas, hints, and the function that carries it out. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Tool(Arc<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    name: Arc<str>,
+    title: Option<String>,
+    description: Option<String>,
+    input_schema: Arc<Value>,
+    output_schema: Option<Arc<Value>>,
+    /// The schema of results was given by hand, so results are checked against it.
+    check_output: bool,
+    /// The schema of arguments says more than serde enforces.
+    check_input: bool,
+    annotations: Option<ToolAnnotations>,
+    meta: Option<Map<String, Value>>,
+    icons: Option<Value>,
+    needs_approval: bool,
+    lazy: bool,
+    approval_schema: ApprovalSchema,
+    uses_cx: bool,
+    uses_context: bool,
+    execute: Option<Arc<dyn Execute>>,
+    checkers: Arc<Checkers>,
+}
+
+/// The compiled schemas, made on first use or when the host is built.
+#[derive(Debug, Default)]
+struct Checkers {
+    input: OnceLock<Result<Checker, SchemaError>>,
+    output: OnceLock<Result<Checker, SchemaError>>,
+}
+
+/// The schemas of what a person may send along with a decision.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ApprovalSchema {
+    /// With an approval.
+    pub approve: Option<Value>,
+    /// With a denial.
+    pub reject: Option<Value>,
+}
+
+/// Why a tool cannot be offered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolDefError {
+    /// One of its schemas does not compile.
+    #[error("tool `{tool}`: {source}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// What is wrong.
+        source: SchemaError,
+    },
+    /// Its arguments are not an object.
+    #[error("tool `{tool}`: the arguments have to be an object")]
+    NotAnObject {
+        /// The tool.
+        tool: String,
+    },
+    /// A `Ctx<T>` parameter has no value.
+    #[error("tool `{tool}` needs a `{ty}` that nobody has given")]
+    MissingContext {
+        /// The tool.
+        tool: String,
+        /// The type.
+        ty: &'static str,
+    },
+}
+
+impl Tool {
+    /// Makes a tool from an async function with up to four parameters, each [`Args`], [`Ctx`] or
+    /// [`ToolCx`].
+    ///
+    /// The schemas come from the types; the doc comment of the arguments' type is the description
+    /// unless [`Tool::description`] sets one.
+    pub fn new<P, H>(name: impl Into<String>, handler: H) -> Self
+    where
+        H: ToolFn<P>,
+        P: Params,
+        H::Out: IntoToolResult,
+    {
+        let (input, description, check_input) = match P::schema() {
+            Some(made) => (
+                schema::with_object_root(made.schema),
+                made.description,
+                made.needs_validator,
+            ),
+            None => (schema::empty_object(), None, false),
+        };
+        let execute = Typed {
+            handler: Arc::new(handler),
+            params: PhantomData,
+        };
+        let mut tool = Self::empty(name.into(), input);
+        let inner = Arc::make_mut(&mut tool.0);
+        inner.description = description;
+        inner.check_input = check_input;
+        inner.output_schema =
+            <H::Out as IntoToolResult>::output_schema().map(|made| Arc::new(made.schema));
+        inner.uses_cx = P::USES_CX;
+        inner.uses_context = P::USES_CONTEXT;
+        inner.execute = Some(Arc::new(execute));
+        tool
+    }
+
+    /// Makes a tool from a JSON Schema and a function that reads JSON. The arguments are checked
+    /// against the schema before the function sees them.
+    pub fn raw<F, Fut>(name: impl Into<String>, input_schema: Value, handler: F) -> Self
+    where
+        F: Fn(Value, ToolCx) -> Fut + Send + Sync + 'static,
+        Fut: Future + 'static,
+        Fut::Output: IntoToolResult,
+    {
+        let mut tool = Self::empty(name.into(), input_schema);
+        let inner = Arc::make_mut(&mut tool.0);
+        inner.check_input = true;
+        inner.uses_cx = true;
+        inner.uses_context = true;
+        inner.execute = Some(Arc::new(Raw(handler)));
+        tool
+    }
+
+    /// Makes a tool that the browser carries out. Only chats can offer it.
+    pub fn client(name: impl Into<String>, input_schema: Value) -> Self {
+        Self::empty(name.into(), input_schema)
+    }
+
+    fn empty(name: String, input_schema: Value) -> Self {
+        Self(Arc::new(Inner {
+            name: name.into(),
+            title: None,
+            description: None,
+            input_schema: Arc::new(input_schema),
+            output_schema: None,
+            check_output: false,
+            check_input: false,
+            annotations: None,
+            meta: None,
+            icons: None,
+            needs_approval: false,
+            lazy: false,
+            approval_schema: ApprovalSchema::default(),
+            uses_cx: false,
+            uses_context: false,
+            execute: None,
+            checkers: Arc::default(),
+        }))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    fn annotate(self, change: impl FnOnce(&mut ToolAnnotations)) -> Self {
+        self.with(|tool| change(tool.annotations.get_or_insert_default()))
+    }
+
+    /// Says what the tool does, for the model.
+    #[must_use]
+    pub fn description(self, text: impl Into<String>) -> Self {
+        self.with(|tool| tool.description = Some(text.into()))
+    }
+
+    /// Names the tool for people.
+    #[must_use]
+    pub fn title(self, text: impl Into<String>) -> Self {
+        self.with(|tool| tool.title = Some(text.into()))
+    }
+
+    /// Hints that the tool changes nothing.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        self.annotate(|hints| hints.read_only_hint = Some(true))
+    }
+
+    /// Hints whether the tool may destroy something.
+    #[must_use]
+    pub fn destructive(self, destructive: bool) -> Self {
+        self.annotate(|hints| hints.destructive_hint = Some(destructive))
+    }
+
+    /// Hints that calling twice is as good as once.
+    #[must_use]
+    pub fn idempotent(self) -> Self {
+        self.annotate(|hints| hints.idempotent_hint = Some(true))
+    }
+
+    /// Hints whether the tool reaches out into the world.
+    #[must_use]
+    pub fn open_world(self, open: bool) -> Self {
+        self.annotate(|hints| hints.open_world_hint = Some(open))
+    }
+
+    /// Sets all hints.
+    #[must_use]
+    pub fn annotations(self, hints: ToolAnnotations) -> Self {
+        self.with(|tool| tool.annotations = Some(hints))
+    }
+
+    /// Sets `_meta` of the listing.
+    #[must_use]
+    pub fn meta(self, meta: Map<String, Value>) -> Self {
+        self.with(|tool| tool.meta = Some(meta))
+    }
+
+    /// Sets the icons of the listing: an array of MCP icons.
+    #[must_use]
+    pub fn icons(self, icons: Value) -> Self {
+        self.with(|tool| tool.icons = Some(icons))
+    }
+
+    /// Sets the schema of structured results; results are checked against it.
+    #[must_use]
+    pub fn output_schema(self, schema: Value) -> Self {
+        self.with(|tool| {
+            tool.output_schema = Some(Arc::new(schema));
+            tool.check_output = true;
+        })
+    }
+
+    /// Requires a person's agreement before each call in a chat.
+    #[must_use]
+    pub fn needs_approval(self, needed: bool) -> Self {
+        self.with(|tool| tool.needs_approval = needed)
+    }
+
+    /// Withholds the tool from a chat's model until it asks for it.
+    #[must_use]
+    pub fn lazy(self, lazy: bool) -> Self {
+        self.with(|tool| tool.lazy = lazy)
+    }
+
+    /// Sets the schemas of what a person may send along with a decision.
+    #[must_use]
+    pub fn approval_schema(self, approve: Option<Value>, reject: Option<Value>) -> Self {
+        self.with(|tool| tool.approval_schema = ApprovalSchema { approve, reject })
+    }
+}

@@ -1,0 +1,51 @@
+//! MCP 2026-07-28: names and values of the wire that both sides use.
+
+use serde::{Deserialize, Serialize};
+
+/// The version that this crate speaks first.
+pub const VERSION_2026: &str = "2026-07-28";
+
+/// How important a log message is, least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Details for a developer.
+    Debug,
+    /// What happened.
+    Info,
+    /// Normal and worth a look.
+    Notice,
+    /// May go wrong.
+    Warning,
+    /// Went wrong.
+    Error,
+    /// A part is down.
+    Critical,
+    /// Act now.
+    Alert,
+    /// Everything is down.
+    Emergency,
+}
+
+impl LogLevel {
+    /// Gives the level as it stands on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+
+    /// Reads a level of the wire.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_value(serde_json::Value::from(text)).ok()
+    }
+}
