@@ -2,9 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The version that this crate speaks first.
-pub const VERSION_2026: &str = "2026-07-28";
-
 /// How important a log message is, least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
