@@ -5,8 +5,10 @@
 //! transports and stores, then the actors. Nothing here knows an HTTP server framework.
 
 pub mod machine;
+pub mod model;
 pub mod ports;
 pub mod tool;
 pub mod transport;
 pub mod store;
+pub mod transport;
 pub mod wire;

@@ -1,9 +1,18 @@
 //! Decisions without IO: every rule that can be tested with a table lives here.
 
+pub mod answer;
 pub mod answers;
 pub mod client_policy;
+pub mod dialogue;
+pub mod interrupt;
+pub mod js_json;
 pub mod negotiate;
 pub mod param_headers;
 pub mod schema;
+pub mod result_text;
+pub mod resume;
+pub mod rows;
+pub mod schema_issue;
 pub mod seal;
 pub mod tool_value;
+pub mod toolset;

@@ -9,3 +9,4 @@
 
 mod chat_wire;
 mod event_log;
+mod layering;

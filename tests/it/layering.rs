@@ -1,0 +1,164 @@
+//! Holds the house together: floors, the face, and the tables of `docs/` that name tests.
+
+mod lexer;
+mod paths;
+mod promises;
+mod rules;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below `folder` that belongs to the project, as a path from the root.
+fn files(folder: &str) -> Vec<String> {
+    const OUTSIDE: [&str; 6] = ["target", "node_modules", ".git", ".cache", "out", "dist"];
+    let mut found = Vec::new();
+    let mut open = vec![root().join(folder)];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder of the project can be read") {
+            let path = entry.expect("an entry of the project can be read").path();
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            if OUTSIDE.contains(&name) {
+                continue;
+            }
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.push(from_root(&path));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn from_root(path: &Path) -> String {
+    path.strip_prefix(root())
+        .unwrap_or(path)
+        .to_string_lossy()
+        .replace('\\', "/")
+}
+
+fn read(file: &str) -> String {
+    String::from_utf8_lossy(
+        &fs::read(root().join(file)).expect("a file of the project can be read"),
+    )
+    .into_owned()
+}
+
+fn assert_clean(broken: &[String]) {
+    assert!(
+        broken.is_empty(),
+        "{} broken:\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
+}
+
+fn rust_below(folder: &str) -> Vec<String> {
+    let sources: Vec<String> = files(folder)
+        .into_iter()
+        .filter(|file| file.ends_with(".rs"))
+        .collect();
+    assert!(!sources.is_empty(), "{folder} holds no source");
+    sources
+}
+
+#[test]
+fn every_floor_uses_only_those_below_it() {
+    let broken: Vec<String> = rust_below("actors/src")
+        .iter()
+        .flat_map(|file| rules::engine(file.trim_start_matches("actors/src/"), &read(file)))
+        .map(|broken| broken.to_string())
+        .collect();
+    assert_clean(&broken);
+}
+
+#[test]
+fn the_face_holds_no_actor() {
+    let broken: Vec<String> = rust_below("src")
+        .iter()
+        .flat_map(|file| rules::face(file.trim_start_matches("src/"), &read(file)))
+        .map(|broken| broken.to_string())
+        .collect();
+    assert_clean(&broken);
+}
+
+#[test]
+fn modules_are_files_beside_their_folder() {
+    let broken: Vec<String> = files("")
+        .into_iter()
+        .filter(|file| file.ends_with("/mod.rs"))
+        .collect();
+    assert_clean(&broken);
+}
+
+#[test]
+fn nothing_but_the_run_script_names_the_folder_beside_the_clone() {
+    let folder = concat!("../", "shared");
+    let broken: Vec<String> = files("")
+        .into_iter()
+        .filter(|file| file != ".ci/run" && read(file).contains(folder))
+        .collect();
+    assert_clean(&broken);
+}
+
+#[test]
+fn lock_files_name_no_registry_of_ours() {
+    let public = [
+        "https://registry.npmjs.org/",
+        "https://github.com/rust-lang/crates.io-index",
+    ];
+    let broken: Vec<String> = files("")
+        .into_iter()
+        .filter(|file| file.ends_with("package-lock.json") || file.ends_with("Cargo.lock"))
+        .flat_map(|file| {
+            let text = read(&file);
+            let foreign = |line: &&str| {
+                let names_source = line.contains("\"resolved\":") || line.starts_with("source = ");
+                names_source && !public.iter().any(|host| line.contains(host))
+            };
+            text.lines()
+                .filter(foreign)
+                .map(|line| format!("{file}: {line}"))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert_clean(&broken);
+}
+
+fn tests() -> promises::Tests {
+    let mut tests = promises::Tests::default();
+    for file in files("") {
+        if file.ends_with(".rs") {
+            tests.add_rust(&read(&file));
+        } else if file.ends_with(".mjs")
+            || file.ends_with(".test.ts")
+            || file.ends_with(".test.tsx")
+        {
+            tests.add_file(&file);
+        }
+    }
+    tests.add_scenarios(&read("tests/conformance/scenarios.txt"));
+    tests
+}
+
+#[test]
+fn every_promise_names_a_test_that_exists() {
+    let file = "docs/promises.md";
+    assert_clean(&promises::check(file, &read(file), &tests()));
+}
+
+#[test]
+fn every_difference_names_a_test_that_exists() {
+    let file = "docs/compatibility.md";
+    assert_clean(&promises::check(file, &read(file), &tests()));
+}
