@@ -167,7 +167,7 @@ async function step(name, run) {
     console.log(`ok    ${name}`)
   } catch (error) {
     failed += 1
-    console.log(`FAIL  ${name}: ${error.message}`)
+    console.log(`FAIL  ${name}: ${error.message.split('\n')[0]}`)
     await shoot(name)
     // A question left open would fail every step after this one.
     await id('new-chat').click().catch(() => {})
