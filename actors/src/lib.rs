@@ -7,8 +7,7 @@
 pub mod machine;
 pub mod model;
 pub mod ports;
-pub mod tool;
-pub mod transport;
 pub mod store;
+pub mod tool;
 pub mod transport;
 pub mod wire;
