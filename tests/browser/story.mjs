@@ -4,10 +4,10 @@
 //   node story.mjs <base-url> [screenshot-folder]
 //
 // One line per step, a last line `N passed, N failed`, exit code 1 on failure.
-// The browser is found at $CHROMIUM or at one of the usual places. Waits are
+// The browser is $CHROMIUM (a name or a path) or the first one found. Waits are
 // for conditions, each with a deadline; $STORY_DEADLINE_MS (10000) sets it.
 import { existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, isAbsolute, join } from 'node:path'
 import { chromium } from 'playwright-core'
 
 const [base, shots] = process.argv.slice(2)
@@ -16,14 +16,20 @@ if (!base) {
   process.exit(2)
 }
 const DEADLINE = Number(process.env.STORY_DEADLINE_MS ?? 10_000)
-const PLACES = [
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-]
-const executablePath = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place))
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+const APPLICATIONS = ['/Applications/Chromium.app/Contents/MacOS/Chromium', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome']
+
+/** The browser named by $CHROMIUM, or else the first one on PATH. */
+function findBrowser() {
+  const wanted = process.env.CHROMIUM
+  if (wanted && isAbsolute(wanted)) return wanted
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean)
+  const names = wanted ? [wanted] : NAMES
+  const places = names.flatMap((name) => folders.map((folder) => join(folder, name)))
+  return [...places, ...(wanted ? [] : APPLICATIONS)].find((place) => existsSync(place))
+}
+
+const executablePath = findBrowser()
 if (!executablePath) {
   console.error('no Chromium found; set CHROMIUM to its path')
   process.exit(2)
