@@ -144,7 +144,8 @@ fn tests() -> promises::Tests {
             || file.ends_with(".test.ts")
             || file.ends_with(".test.tsx")
         {
-            tests.add_file(&file);
+            let text = read(&file);
+            tests.add_file(&file, text);
         }
     }
     tests.add_scenarios(&read("tests/conformance/scenarios.txt"));

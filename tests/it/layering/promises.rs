@@ -1,6 +1,6 @@
 //! The tables of `docs/`: a row that claims something names a test that exists.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A row of a table: its key, the tests it names, and where it stands.
 #[derive(Debug)]
@@ -68,7 +68,9 @@ fn quoted(cell: &str) -> Vec<String> {
 #[derive(Debug, Default)]
 pub(super) struct Tests {
     functions: BTreeSet<String>,
-    files: BTreeSet<String>,
+    scenarios: BTreeSet<String>,
+    /// Files outside Rust with their text.
+    files: BTreeMap<String, String>,
 }
 
 impl Tests {
@@ -93,28 +95,31 @@ impl Tests {
         }
     }
 
-    /// Adds a file of tests outside Rust, and the titles that it gives its tests.
-    pub(super) fn add_file(&mut self, path: &str) {
-        self.files.insert(path.to_owned());
+    /// Adds a file of tests outside Rust.
+    pub(super) fn add_file(&mut self, path: &str, text: String) {
+        self.files.insert(path.to_owned(), text);
     }
 
     /// Adds the names of the claimed conformance scenarios.
     pub(super) fn add_scenarios(&mut self, list: &str) {
         for line in list.lines().filter(|line| !line.starts_with('#')) {
             if let Some(name) = line.split_whitespace().nth(2) {
-                self.files.insert(format!("conformance {name}"));
+                self.scenarios.insert(format!("conformance {name}"));
             }
         }
     }
 
+    /// Whether `name` is a Rust test, a claimed scenario, `file.test.mjs`, or `file.test.mjs: title`.
     fn holds(&self, name: &str) -> bool {
         let function = name.rsplit("::").next().unwrap_or(name);
-        self.functions.contains(function)
-            || self.files.contains(name)
-            || self
-                .files
-                .iter()
-                .any(|file| file.rsplit('/').next() == Some(name))
+        if self.functions.contains(function) || self.scenarios.contains(name) {
+            return true;
+        }
+        let (file, title) = name.split_once(": ").unwrap_or((name, ""));
+        self.files.iter().any(|(path, text)| {
+            let named = path == file || path.rsplit('/').next() == Some(file);
+            named && text.contains(title)
+        })
     }
 }
 
@@ -122,7 +127,11 @@ impl Tests {
 pub(super) fn check(file: &str, document: &str, tests: &Tests) -> Vec<String> {
     let mut broken = Vec::new();
     let mut seen = BTreeSet::new();
-    for row in rows(document) {
+    let rows = rows(document);
+    if rows.iter().all(|row| row.later) {
+        broken.push(format!("{file} claims nothing"));
+    }
+    for row in rows {
         let place = format!("{file}:{}: row {}", row.line, row.key);
         if !seen.insert(row.key.clone()) {
             broken.push(format!("{place} stands twice"));
@@ -142,13 +151,17 @@ fn a_row_without_an_existing_test_is_refused() {
     tests.add_rust(
         "#[test]\nfn here() {}\nfn helper() {}\n#[actix_rt::test]\nasync fn there() {}\n",
     );
-    tests.add_file("tests/interop/demo.test.mjs");
+    tests.add_file(
+        "tests/interop/demo.test.mjs",
+        "test('hello', () => {})".to_owned(),
+    );
     tests.add_scenarios("# server 2026 comment\nserver 2026-07-28 server-stateless\n");
     let document = "\
 | row | promise | test |
 | --- | --- | --- |
 | F1 | one | `here`, `it::area::there` |
-| F2 | two | `demo.test.mjs`, `conformance server-stateless` |
+| F2 | two | `demo.test.mjs`, `demo.test.mjs: hello`, `conformance server-stateless` |
+| F7 | seven | `demo.test.mjs: bye` |
 | F3 | three | `gone` |
 | F4 | four | |
 | F5 | five | `helper` |
@@ -164,11 +177,12 @@ fn a_row_without_an_existing_test_is_refused() {
     assert_eq!(
         broken,
         [
-            "p.md:5: row F3 names `gone`, which does not exist",
-            "p.md:6: row F4 names no test",
-            "p.md:7: row F5 names `helper`, which does not exist",
-            "p.md:8: row F1 stands twice",
-            "p.md:14: row F2 stands twice",
+            "p.md:5: row F7 names `demo.test.mjs: bye`, which does not exist",
+            "p.md:6: row F3 names `gone`, which does not exist",
+            "p.md:7: row F4 names no test",
+            "p.md:8: row F5 names `helper`, which does not exist",
+            "p.md:9: row F1 stands twice",
+            "p.md:15: row F2 stands twice",
         ]
     );
 }
