@@ -11,6 +11,7 @@ pub mod param_headers;
 pub mod result_text;
 pub mod resume;
 pub mod rows;
+pub mod run_input;
 pub mod schema;
 pub mod schema_issue;
 pub mod seal;

@@ -3,7 +3,14 @@
 use std::{fs, path::PathBuf};
 
 use bytes::BytesMut;
-use roscius_actors::wire::agui::{BINDING_KEY, Event, EventKind, Outcome, RunAgentInput};
+use roscius_actors::{
+    machine::{
+        dialogue::ModelContent,
+        rows::{intake, model_messages},
+        run_input::{RunInputError, RunInputLimits, parse_run_input},
+    },
+    wire::agui::{BINDING_KEY, Event, EventKind, Outcome, RunAgentInput},
+};
 use serde_json::Value;
 
 fn recordings(ending: &str) -> Vec<PathBuf> {
@@ -93,4 +100,115 @@ fn recorded_requests_are_read_with_rows_unchanged() {
                 .unwrap_or_else(|| serde_json::json!([])),
         );
     }
+}
+
+fn table(name: &str) -> Value {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agui");
+    serde_json::from_str(&fs::read_to_string(folder.join(name)).unwrap()).unwrap()
+}
+
+/// The body of a row of `bad-bodies`, as it was sent.
+fn body(case: &Value) -> String {
+    match case.get("bodyText") {
+        Some(text) => text.as_str().unwrap().to_owned(),
+        None => case["body"].to_string(),
+    }
+}
+
+#[test]
+fn bodies_are_refused_for_the_recorded_reasons() {
+    let table = table("bad-bodies.table.json");
+    let cases = table["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 43);
+    for case in cases {
+        let read = parse_run_input(body(case).as_bytes(), &RunInputLimits::default());
+        let name = &case["case"];
+        if case["status"] == 200 {
+            read.unwrap_or_else(|error| panic!("{name}: {error}"));
+            continue;
+        }
+        let refused = read.expect_err(&format!("{name} is refused"));
+        let recorded = case["reason"].as_str().unwrap();
+        match recorded.split_once("Validation errors: ") {
+            Some((_, reason)) => assert_eq!(refused.reason(), reason, "{name}"),
+            None => assert!(matches!(refused, RunInputError::NotJson(_)), "{name}"),
+        }
+    }
+}
+
+#[test]
+fn accepted_bodies_tell_the_model_what_was_recorded() {
+    let table = table("bad-bodies.table.json");
+    let mut seen = 0;
+    for case in table["cases"].as_array().unwrap() {
+        let Some(recorded) = case.get("modelMessages") else {
+            continue;
+        };
+        let input = parse_run_input(body(case).as_bytes(), &RunInputLimits::default()).unwrap();
+        let told: Vec<Value> = model_messages(&intake(input.messages))
+            .into_iter()
+            .map(|message| {
+                let content = match message.content {
+                    ModelContent::None => Value::Null,
+                    ModelContent::Text(text) => text.into(),
+                    ModelContent::Parts(parts) => parts.into(),
+                };
+                serde_json::json!([message.role, content])
+            })
+            .collect();
+        let recorded: Vec<Value> = recorded
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|message| serde_json::json!([message["role"], message["content"]]))
+            .collect();
+        assert_eq!(told, recorded, "{}", case["case"]);
+        seen += 1;
+    }
+    assert!(seen >= 10, "only {seen} cases were accepted");
+}
+
+#[test]
+fn recorded_requests_are_accepted_and_bounded() {
+    for path in recordings(".request.json") {
+        let text = fs::read_to_string(&path).unwrap();
+        let input = parse_run_input(text.as_bytes(), &RunInputLimits::default())
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let derived: RunAgentInput = serde_json::from_str(&text).unwrap();
+        assert_eq!(input, derived, "{}", path.display());
+    }
+}
+
+#[test]
+fn bounds_of_a_request_are_named() {
+    let mut limits = RunInputLimits::default();
+    limits.max_messages = 1;
+    limits.max_tool_bytes = 40;
+    let request = |messages: Value, tools: Value| {
+        serde_json::json!({
+            "threadId": "t", "runId": "r", "messages": messages, "tools": tools, "context": []
+        })
+        .to_string()
+    };
+    let message = serde_json::json!({"id": "m", "role": "user", "content": "x"});
+    let two = request(serde_json::json!([message, message]), serde_json::json!([]));
+    let refused = parse_run_input(two.as_bytes(), &limits).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("messages is over the bound of 1"),
+        "{refused}"
+    );
+    let tool = serde_json::json!([{"name": "a", "description": "b", "parameters": {"description": "x".repeat(40)}}]);
+    let large = request(serde_json::json!([]), tool);
+    let refused = parse_run_input(large.as_bytes(), &limits).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("tools[0] is over the bound of 40"),
+        "{refused}"
+    );
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let refused = parse_run_input(deep.as_bytes(), &limits).unwrap_err();
+    assert!(matches!(refused, RunInputError::NotJson(_)));
 }
