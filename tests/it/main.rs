@@ -10,3 +10,4 @@
 mod chat_wire;
 mod event_log;
 mod layering;
+mod run_store;
