@@ -1,5 +1,6 @@
 //! Decisions without IO: every rule that can be tested with a table lives here.
 
+pub mod agent;
 pub mod answer;
 pub mod answers;
 pub mod client_policy;

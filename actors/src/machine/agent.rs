@@ -1,0 +1,490 @@
+//! The agent loop without IO: it is told what the model and the tools did, and says what to do
+//! next and which events to show.
+//!
+//! Calls without a result come first, then model turns, each followed by its calls, until the
+//! model is done, somebody has to answer, or the number of turns is used up.
+
+mod events;
+mod phase;
+mod transcript;
+mod turn;
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+pub use events::{Events, iso_time};
+use events::{RunIds, TurnEnd, run_finished};
+pub use phase::{CallAnswers, ToolEnd, ToolStart, mcp_question};
+use phase::{Phase, PhaseCall};
+use transcript::Transcript;
+use turn::{Heard, Turn};
+
+use super::{
+    dialogue::{FinishReason, ModelError, ModelEvent, ModelMessage, ModelTool},
+    interrupt::{PendingCall, Progress, Wait, batch},
+    result_text::{NOT_OURS, ResultText},
+    resume::{Decision, Decisions},
+    rows::{RowCall, model_messages, open_calls},
+    toolset::Toolset,
+};
+use crate::wire::{
+    agui::{Event, EventKind, Interrupt, Outcome, Role, Row},
+    ids::{RunId, ThreadId, ToolCallId},
+};
+
+/// Model turns of one run, unless the chat says otherwise.
+pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
+/// Rounds of questions of one call, unless the chat says otherwise.
+pub const DEFAULT_MAX_INPUT_ROUNDS: u32 = 10;
+
+/// What a run begins with.
+#[derive(Debug)]
+pub struct Setup {
+    /// The conversation.
+    pub thread: ThreadId,
+    /// The run.
+    pub run: RunId,
+    /// The run it continues.
+    pub parent: Option<RunId>,
+    /// The id of the model.
+    pub model: String,
+    /// The messages.
+    pub rows: Vec<Row>,
+    /// The tools.
+    pub tools: Toolset,
+    /// What may be done about calls without a result.
+    pub open: OpenCalls,
+    /// What was decided about them.
+    pub decisions: Decisions,
+    /// The results that the client has posted for them, so that they are not told again.
+    pub posted: HashMap<ToolCallId, String>,
+    /// What an earlier attempt at this continuation has left.
+    pub earlier: Option<Earlier>,
+    /// Shown at a pause.
+    pub state: Option<Value>,
+    /// Model turns at most.
+    pub max_iterations: u32,
+    /// Rounds of questions of one call at most.
+    pub max_input_rounds: u32,
+}
+
+/// What may be done about calls of the history that have no result.
+#[derive(Debug)]
+pub enum OpenCalls {
+    /// The history is taken at its word: they run, wait or fail as if the model had just made them.
+    Trusted,
+    /// Only these may run or wait, the others are cancelled.
+    Known(Vec<PendingCall>),
+}
+
+/// What an earlier attempt has left, to be shown again.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    /// Calls that have their result in the rows.
+    pub results: Vec<ToolCallId>,
+    /// There is more in the rows than results, or the client may have seen a piece of a message.
+    pub snapshot: bool,
+    /// The earlier attempt came to its end.
+    pub completed: bool,
+}
+
+/// What has to happen next.
+#[derive(Debug)]
+pub enum Step {
+    /// Ask the model for a turn, then tell [`Agent::model_said`] and [`Agent::model_ended`].
+    CallModel {
+        /// The conversation.
+        messages: Vec<ModelMessage>,
+        /// The tools.
+        tools: Vec<ModelTool>,
+    },
+    /// Run a call, then tell [`Agent::tool_ended`].
+    RunTool(ToolStart),
+    /// Put the pause away, then [`Agent::announce`] it.
+    Pause {
+        /// The conversation.
+        rows: Vec<Row>,
+        /// The calls that wait.
+        pending: Vec<PendingCall>,
+    },
+    /// The run is over.
+    Completed(FinishReason),
+    /// The run has failed; RUN_ERROR is among the events.
+    Failed {
+        /// What the reader was told.
+        message: String,
+        /// Its code.
+        code: Option<String>,
+    },
+    /// The turn goes on.
+    Listen,
+}
+
+/// What has come of a run so far, for an attempt after this one.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    /// The conversation, results of the present turn included.
+    pub rows: Vec<Row>,
+    /// Calls of the present turn without a result.
+    pub pending: Vec<PendingCall>,
+    /// A message has been shown in part.
+    pub partial: bool,
+}
+
+/// The agent loop of one run.
+#[derive(Debug)]
+pub struct Agent {
+    ids: RunIds,
+    model: String,
+    transcript: Transcript,
+    tools: Toolset,
+    used_calls: HashSet<ToolCallId>,
+    turn: Option<Turn>,
+    phase: Phase,
+    held_end: Option<TurnEnd>,
+    at_start: bool,
+    iterations: u32,
+    max_iterations: u32,
+    max_input_rounds: u32,
+    state: Option<Value>,
+    earlier: Option<Earlier>,
+}
+
+impl Agent {
+    /// Prepares a run.
+    #[must_use]
+    pub fn new(setup: Setup) -> Self {
+        let phase = opening(&setup);
+        let mut transcript = Transcript::new(setup.rows);
+        for call in &phase.calls {
+            let approved = matches!(
+                setup.decisions.get(&call.call.id),
+                Some(Decision::Approved(_))
+            );
+            if approved && call.waits_for_client() {
+                transcript.add_placeholder(&call.call.id);
+            }
+        }
+        let used_calls = super::rows::calls(transcript.rows())
+            .into_iter()
+            .map(|known| known.call.id)
+            .collect();
+        Self {
+            ids: RunIds {
+                thread: setup.thread,
+                run: setup.run,
+                parent: setup.parent,
+            },
+            model: setup.model,
+            transcript,
+            tools: setup.tools,
+            used_calls,
+            turn: None,
+            phase,
+            held_end: None,
+            at_start: true,
+            iterations: 0,
+            max_iterations: setup.max_iterations.max(1),
+            max_input_rounds: setup.max_input_rounds.max(1),
+            state: setup.state,
+            earlier: setup.earlier,
+        }
+    }
+
+    /// Starts the run.
+    pub fn begin(&mut self, out: &mut Events) -> Step {
+        let earlier = self.earlier.take().unwrap_or_default();
+        let only_pauses = !self.phase.pending().is_empty()
+            && !self.phase.will_run()
+            && !self.phase.has_news()
+            && earlier.results.is_empty();
+        let started = EventKind::RunStarted {
+            thread_id: self.ids.thread.clone(),
+            run_id: self.ids.run.clone(),
+            parent_run_id: self.ids.parent.clone().filter(|_| !only_pauses),
+            input: None,
+        };
+        if only_pauses {
+            out.plain(started);
+        } else {
+            out.of_model(&self.model, started);
+        }
+        for call in &earlier.results {
+            self.transcript.repeat_result(call, out);
+        }
+        if earlier.snapshot {
+            self.transcript.snapshot(&self.ids.run, None, out);
+        }
+        if earlier.completed {
+            return self.complete(FinishReason::Stop, None, out);
+        }
+        if self.phase.is_empty() {
+            return self.call_model();
+        }
+        self.next_call(out)
+    }
+
+    /// Takes a piece of the model's turn.
+    pub fn model_said(&mut self, event: ModelEvent, out: &mut Events) -> Step {
+        let turn = self.turn.get_or_insert_with(Turn::new);
+        match turn.hear(event, &self.model, &mut self.used_calls, out) {
+            Heard::More => Step::Listen,
+            Heard::Model(model) => {
+                self.model = model;
+                Step::Listen
+            }
+            Heard::Failed { message, code } => Step::Failed { message, code },
+            Heard::End(end) => self.end_turn(end, out),
+        }
+    }
+
+    /// Takes the end of a model stream that did not say that its turn was complete.
+    pub fn model_ended(&mut self, out: &mut Events) -> Step {
+        let turn = self.turn.get_or_insert_with(Turn::new);
+        let end = turn.cut(&self.model, out);
+        self.end_turn(end, out)
+    }
+
+    /// Takes a model stream that broke. Open messages stay open.
+    pub fn model_broke(&mut self, error: ModelError, out: &mut Events) -> Step {
+        let (message, code) = if error.aborted {
+            ("Request aborted".to_owned(), Some("aborted".to_owned()))
+        } else if error.message.is_empty() {
+            ("Unknown error occurred".to_owned(), error.code)
+        } else {
+            (error.message, error.code)
+        };
+        out.push(Event::run_error(out.now_ms(), &message, code.as_deref()));
+        Step::Failed { message, code }
+    }
+
+    /// Takes an event that the running tool sends of its own accord.
+    pub fn tool_said(&mut self, name: String, value: Value, out: &mut Events) {
+        let Some(call) = self.phase.running() else {
+            return;
+        };
+        let mut members = match value {
+            Value::Object(members) => members,
+            Value::Null => serde_json::Map::new(),
+            other => [("value".to_owned(), other)].into_iter().collect(),
+        };
+        members.insert("toolCallId".to_owned(), call.call.id.as_str().into());
+        out.plain(EventKind::Custom {
+            name,
+            value: Value::Object(members),
+        });
+    }
+
+    /// Takes the end of the running call.
+    pub fn tool_ended(&mut self, end: ToolEnd, out: &mut Events) -> Step {
+        match self.phase.end(end, &self.tools, self.max_input_rounds) {
+            Some(again) => Step::RunTool(again),
+            None => self.next_call(out),
+        }
+    }
+
+    /// Announces a pause that has been put away. Gives the questions.
+    pub fn announce(&mut self, seal: Option<&str>, out: &mut Events) -> Vec<Interrupt> {
+        let pending = self.phase.pending();
+        let interrupts = batch(&pending, &self.ids.run, |name| self.tools.get(name));
+        let sealed = seal.map(|seal| (seal, pending.as_slice()));
+        self.transcript.snapshot(&self.ids.run, sealed, out);
+        if let Some(snapshot) = self.state.clone() {
+            out.plain(EventKind::StateSnapshot { snapshot });
+        }
+        let end = self.held_end.take().unwrap_or(TurnEnd {
+            reason: FinishReason::ToolCalls,
+            usage: None,
+        });
+        let outcome = Outcome::Interrupt {
+            interrupts: interrupts.clone(),
+        };
+        let now = out.now_ms();
+        out.push(run_finished(
+            &self.ids,
+            &self.model,
+            &end,
+            Some(outcome),
+            now,
+        ));
+        interrupts
+    }
+
+    /// Gives what has come of the run so far.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        let mut rows = self.transcript.rows().to_vec();
+        rows.extend(
+            self.phase.calls.iter().filter_map(|call| {
+                Some(Transcript::result_row(&call.call.id, call.result.as_ref()?))
+            }),
+        );
+        Checkpoint {
+            rows,
+            pending: self.phase.pending(),
+            partial: self.turn.as_ref().is_some_and(Turn::is_shown),
+        }
+    }
+
+    /// Tells whether the run is still at the calls that it was started for.
+    #[must_use]
+    pub const fn is_at_start(&self) -> bool {
+        self.at_start
+    }
+
+    /// Gives the messages as they stand.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        self.transcript.rows()
+    }
+
+    fn call_model(&mut self) -> Step {
+        self.at_start = false;
+        self.turn = Some(Turn::new());
+        Step::CallModel {
+            messages: model_messages(self.transcript.rows()),
+            tools: self.tools.model_tools(),
+        }
+    }
+
+    fn end_turn(&mut self, end: TurnEnd, out: &mut Events) -> Step {
+        let turn = self.turn.take().unwrap_or_else(Turn::new);
+        self.transcript.extend(turn.rows(out.now_ms()));
+        let calls: Vec<_> = turn
+            .calls()
+            .into_iter()
+            .filter(|call| !call.name.is_empty())
+            .collect();
+        let goes_on = end.reason == FinishReason::ToolCalls && !self.tools.is_empty();
+        if !goes_on || calls.is_empty() {
+            return self.complete(end.reason, end.usage, out);
+        }
+        self.held_end = Some(end);
+        let calls = calls
+            .into_iter()
+            .map(|call| {
+                let pending = PendingCall {
+                    id: call.id,
+                    name: call.name,
+                    arguments: call.arguments,
+                    wait: Wait::Turn,
+                    progress: Progress::Waiting,
+                };
+                PhaseCall::new(pending, Some(turn.message().clone()), None, &self.tools)
+            })
+            .collect();
+        self.phase = Phase::new(calls);
+        self.next_call(out)
+    }
+
+    fn next_call(&mut self, out: &mut Events) -> Step {
+        if let Some(start) = self.phase.next() {
+            return Step::RunTool(start);
+        }
+        let pending = self.phase.pending();
+        if pending.is_empty() {
+            if let Some(end) = self.held_end.take() {
+                let now = out.now_ms();
+                out.push(run_finished(&self.ids, &self.model, &end, None, now));
+            }
+        }
+        self.tell_results(out);
+        if !pending.is_empty() {
+            return Step::Pause {
+                rows: self.transcript.rows().to_vec(),
+                pending,
+            };
+        }
+        self.phase = Phase::default();
+        if !self.at_start {
+            self.iterations += 1;
+        }
+        if self.iterations >= self.max_iterations {
+            return self.complete(FinishReason::Length, None, out);
+        }
+        self.call_model()
+    }
+
+    fn tell_results(&mut self, out: &mut Events) {
+        for call in &mut self.phase.calls {
+            let Some(result) = &call.result else {
+                continue;
+            };
+            call.told = true;
+            self.transcript.add_result(&call.call.id, result);
+            if call.silent {
+                continue;
+            }
+            let owner = call
+                .message
+                .clone()
+                .unwrap_or_else(|| call.call.id.as_str().into());
+            let kind = EventKind::ToolCallResult {
+                message_id: owner,
+                tool_call_id: call.call.id.clone(),
+                content: result.content.clone(),
+                role: Some(Role::Tool),
+            };
+            let mut event = Event::new(out.now_ms(), kind);
+            if result.is_error {
+                event = event.tanstack("state", "output-error");
+            }
+            out.push(event);
+        }
+    }
+
+    fn complete(
+        &mut self,
+        reason: FinishReason,
+        usage: Option<super::dialogue::Usage>,
+        out: &mut Events,
+    ) -> Step {
+        let end = TurnEnd {
+            reason: reason.clone(),
+            usage,
+        };
+        let now = out.now_ms();
+        out.push(run_finished(&self.ids, &self.model, &end, None, now));
+        Step::Completed(reason)
+    }
+}
+
+/// Plans the calls of the history that have no result.
+fn opening(setup: &Setup) -> Phase {
+    let call_of = |open: &RowCall| PendingCall {
+        id: open.call.id.clone(),
+        name: open.call.name.clone(),
+        arguments: open.call.arguments.clone(),
+        wait: Wait::Turn,
+        progress: Progress::Waiting,
+    };
+    let calls = open_calls(&setup.rows)
+        .into_iter()
+        .map(|open| {
+            let known = match &setup.open {
+                OpenCalls::Trusted => Some(call_of(&open)),
+                OpenCalls::Known(known) => {
+                    known.iter().find(|call| call.id == open.call.id).cloned()
+                }
+            };
+            let Some(known) = known else {
+                let mut call =
+                    PhaseCall::new(call_of(&open), open.message, None, &Toolset::default());
+                call.settle(ResultText::error(NOT_OURS));
+                return call;
+            };
+            let decision = setup.decisions.get(&known.id).cloned();
+            let mut call = PhaseCall::new(known, open.message, decision, &setup.tools);
+            if let Some(content) = setup.posted.get(&call.call.id) {
+                call.accept_posted(content);
+            }
+            call
+        })
+        .collect();
+    Phase::new(calls)
+}
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+mod tests;
