@@ -1,0 +1,6 @@
+//! The names that most applications need. Nothing here shadows a name of std or actix.
+
+pub use roscius_actors::tool::{
+    Args, Ctx, Input, InputError, InputResponse, Json, Question, SampleRequest, Tool, ToolCx,
+    ToolError,
+};

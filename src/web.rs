@@ -1,0 +1,5 @@
+//! Services for actix-web: each is one `configure` call.
+
+pub mod guard;
+
+pub use self::guard::Guard;
