@@ -10,4 +10,5 @@
 mod chat_wire;
 mod event_log;
 mod layering;
+mod model_openai;
 mod run_store;
