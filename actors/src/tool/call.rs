@@ -133,7 +133,7 @@ impl Tool {
         };
         match wrong {
             Ok(()) => outcome,
-            Err(wrong) => ToolOutcome::Failed(ToolError::new(format!(
+            Err(wrong) => ToolOutcome::Failed(ToolError::output(format!(
                 "tool `{}` returned what does not fit its output schema: {wrong}",
                 self.name()
             ))),

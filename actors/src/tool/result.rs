@@ -198,6 +198,7 @@ pub struct ToolError {
 enum FailureKind {
     Tool,
     Arguments,
+    Output,
     Panic,
 }
 
@@ -237,6 +238,14 @@ impl ToolError {
         }
     }
 
+    /// Makes the failure of a result that does not fit.
+    pub(crate) fn output(message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind: FailureKind::Output,
+            ..Self::new(message)
+        }
+    }
+
     /// Makes the failure of a tool that panicked; what it said stays in the process.
     pub(crate) fn panicked() -> Self {
         Self {
@@ -261,6 +270,12 @@ impl ToolError {
     #[must_use]
     pub fn is_invalid_arguments(&self) -> bool {
         self.kind == FailureKind::Arguments
+    }
+
+    /// Tells whether the tool ran and its result does not fit its schema.
+    #[must_use]
+    pub fn is_invalid_output(&self) -> bool {
+        self.kind == FailureKind::Output
     }
 
     /// Tells whether the tool panicked.
