@@ -4,6 +4,7 @@ pub mod agent;
 pub mod answer;
 pub mod answers;
 pub mod client_policy;
+pub mod continuation;
 pub mod dialogue;
 pub mod interrupt;
 pub mod js_json;

@@ -1,110 +1,62 @@
-//! What users answer to the questions of tools, and what the tools are told.
+//! What users answer to the questions of a chat's tools, and what the tools are told.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
-    interrupt::{Answer, InputKind, PendingQuestion},
-    schema_issue::{Issue, issues},
+    answers::{AnswerError, UserAnswer, response},
+    interrupt::{Answer, PendingQuestion},
+    schema_issue::Issue,
 };
 
 /// Turns an answer into the MCP result that a tool or a server expects. `None`: MCP has no result
 /// for a refusal of this kind of question, the call ends instead.
 #[must_use]
-pub fn mcp_result(kind: InputKind, answer: &Answer) -> Option<Value> {
-    match (kind, answer) {
-        (InputKind::Form | InputKind::Url, Answer::Cancelled) => Some(json!({"action": "cancel"})),
-        (InputKind::Sampling | InputKind::Roots, Answer::Cancelled) => None,
-        (InputKind::Form | InputKind::Url, Answer::Resolved(payload)) => {
-            if is_full_answer(payload) {
-                return Some(payload.clone());
-            }
-            match kind {
-                InputKind::Url => Some(json!({"action": "accept"})),
-                _ => Some(json!({"action": "accept", "content": payload})),
-            }
-        }
-        (InputKind::Sampling, Answer::Resolved(Value::String(text))) => Some(json!({
-            "role": "assistant",
-            "content": {"type": "text", "text": text},
-            "model": "user",
-        })),
-        (InputKind::Sampling | InputKind::Roots, Answer::Resolved(payload)) => {
-            Some(payload.clone())
-        }
-    }
+pub fn mcp_result(question: &PendingQuestion, answer: &Answer) -> Option<Value> {
+    let answer = match answer {
+        Answer::Resolved(payload) => UserAnswer::Resolved(payload),
+        Answer::Cancelled => UserAnswer::Cancelled,
+    };
+    response(question.kind.method(), &question.request, answer).ok()
 }
 
 /// Holds a payload against its question.
 #[must_use]
 pub fn payload_issues(question: &PendingQuestion, payload: &Value) -> Vec<Issue> {
-    match question.kind {
-        InputKind::Form => form_issues(question, payload),
-        InputKind::Url => Vec::new(),
-        InputKind::Sampling => {
-            let complete = payload.get("content").is_some() && payload.get("role").is_some();
-            if payload.is_string() || complete {
-                return Vec::new();
-            }
-            vec![Issue::root(
-                "a text or a complete sampling result is expected",
-            )]
-        }
-        InputKind::Roots => {
-            if payload.get("roots").is_some_and(Value::is_array) {
-                return Vec::new();
-            }
-            vec![Issue::root("an object with an array `roots` is expected")]
-        }
+    let answer = UserAnswer::Resolved(payload);
+    match response(question.kind.method(), &question.request, answer) {
+        // A refused sampling ends the call; it is a decision, not a mistake.
+        Ok(_) | Err(AnswerError::SamplingCancelled) => Vec::new(),
+        Err(AnswerError::InvalidPayload { path, reason }) => vec![Issue {
+            path: segments(&path),
+            message: reason,
+        }],
+        Err(error) => vec![Issue::root(error.to_string())],
     }
 }
 
-fn form_issues(question: &PendingQuestion, payload: &Value) -> Vec<Issue> {
-    let full = is_full_answer(payload);
-    let content = if full {
-        if payload.get("action") != Some(&json!("accept")) {
-            return Vec::new();
-        }
-        payload.get("content").unwrap_or(&Value::Null)
-    } else {
-        payload
-    };
-    if !content.is_object() {
-        return vec![Issue::root("an object is expected")];
-    }
-    let Some(schema) = question.request.get("requestedSchema") else {
-        return Vec::new();
-    };
-    let mut found = issues(schema, content);
-    if full {
-        for issue in &mut found {
-            issue.path.insert(0, Value::from("content"));
-        }
-    }
-    found
-}
-
-/// A full MCP answer has one of the three actions and no member that MCP does not know, so that a
-/// form with a field called `action` is not taken for one.
-#[must_use]
-pub fn is_full_answer(payload: &Value) -> bool {
-    let Value::Object(members) = payload else {
-        return false;
-    };
-    let action = members.get("action").and_then(Value::as_str);
-    matches!(action, Some("accept" | "decline" | "cancel"))
-        && members
-            .keys()
-            .all(|key| matches!(key.as_str(), "action" | "content" | "_meta"))
+/// Splits a JSON pointer as clients want a path: names, and positions as numbers.
+fn segments(pointer: &str) -> Vec<Value> {
+    pointer
+        .split('/')
+        .skip(1)
+        .map(|segment| match segment.parse::<u64>() {
+            Ok(index) => Value::from(index),
+            Err(_) => Value::from(segment.replace("~1", "/").replace("~0", "~")),
+        })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use serde_json::json;
 
-    fn form() -> PendingQuestion {
+    use super::*;
+    use crate::machine::interrupt::InputKind;
+
+    fn question(kind: InputKind) -> PendingQuestion {
         PendingQuestion {
             key: None,
-            kind: InputKind::Form,
+            kind,
             request: json!({
                 "message": "Which city?",
                 "requestedSchema": {
@@ -118,7 +70,7 @@ mod tests {
     }
 
     fn paths(payload: &Value) -> Vec<Vec<Value>> {
-        payload_issues(&form(), payload)
+        payload_issues(&question(InputKind::Form), payload)
             .into_iter()
             .map(|issue| issue.path)
             .collect()
@@ -126,48 +78,13 @@ mod tests {
 
     #[test]
     fn answers_become_mcp_results() {
-        let text = json!({"role": "assistant", "content": {"type": "text", "text": "hi"}, "model": "user"});
-        let rows = [
-            (
-                InputKind::Form,
-                Answer::Resolved(json!({"value": "Oslo"})),
-                Some(json!({"action": "accept", "content": {"value": "Oslo"}})),
-            ),
-            (
-                InputKind::Form,
-                Answer::Resolved(json!({"action": "decline"})),
-                Some(json!({"action": "decline"})),
-            ),
-            (
-                InputKind::Form,
-                Answer::Resolved(json!({"action": "accept", "other": 1})),
-                Some(json!({"action": "accept", "content": {"action": "accept", "other": 1}})),
-            ),
-            (
-                InputKind::Form,
-                Answer::Cancelled,
-                Some(json!({"action": "cancel"})),
-            ),
-            (
-                InputKind::Sampling,
-                Answer::Resolved(json!("hi")),
-                Some(text.clone()),
-            ),
-            (
-                InputKind::Sampling,
-                Answer::Resolved(text.clone()),
-                Some(text),
-            ),
-            (InputKind::Sampling, Answer::Cancelled, None),
-            (
-                InputKind::Url,
-                Answer::Resolved(json!({})),
-                Some(json!({"action": "accept"})),
-            ),
-        ];
-        for (kind, answer, result) in rows {
-            assert_eq!(mcp_result(kind, &answer), result, "{kind:?} {answer:?}");
-        }
+        let accept = json!({"action": "accept", "content": {"value": "Oslo"}});
+        let form = Answer::Resolved(json!({"value": "Oslo"}));
+        assert_eq!(mcp_result(&question(InputKind::Form), &form), Some(accept));
+        let cancelled = mcp_result(&question(InputKind::Form), &Answer::Cancelled);
+        assert_eq!(cancelled, Some(json!({"action": "cancel"})));
+        let none = mcp_result(&question(InputKind::Sampling), &Answer::Cancelled);
+        assert_eq!(none, None);
     }
 
     #[test]
@@ -176,10 +93,6 @@ mod tests {
         assert!(paths(&json!({"action": "cancel"})).is_empty());
         assert_eq!(paths(&json!({"value": 5})), [vec![json!("value")]]);
         assert_eq!(paths(&json!({})), [vec![json!("value")]]);
-        assert_eq!(
-            paths(&json!({"action": "accept", "content": {"value": 5}})),
-            [vec![json!("content"), json!("value")]]
-        );
         assert_eq!(paths(&json!("Oslo")), [Vec::<Value>::new()]);
     }
 }

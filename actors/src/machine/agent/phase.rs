@@ -53,6 +53,8 @@ pub enum ToolEnd {
     Failed(String),
     /// Before it began: the arguments do not fit.
     InvalidArguments(String),
+    /// With a result that does not fit.
+    InvalidOutput(String),
     /// With questions; at least one.
     NeedsInput {
         /// The questions, in order.
@@ -179,9 +181,10 @@ impl PhaseCall {
             answered
                 .question
                 .as_ref()
-                .is_some_and(|question| mcp_result(question.kind, &answered.answer).is_none())
+                .is_some_and(|question| mcp_result(question, &answered.answer).is_none())
         });
-        if refused {
+        // An own tool reads the refusal itself.
+        if refused && !tool.checked {
             self.settle(ResultText::error(SAMPLING_CANCELLED));
             return;
         }
@@ -286,7 +289,7 @@ impl PhaseCall {
         answer: Answer,
     ) -> Option<ToolStart> {
         let first = questions.into_iter().next()?;
-        if mcp_result(first.kind, &answer).is_none() {
+        if mcp_result(&first, &answer).is_none() {
             self.settle(ResultText::error(SAMPLING_CANCELLED));
             return None;
         }
@@ -408,6 +411,7 @@ impl Phase {
             ToolEnd::InvalidArguments(message) => {
                 call.settle(ResultText::bad_input(&call.call.name, &[message]));
             }
+            ToolEnd::InvalidOutput(message) => call.settle(ResultText::bad_output(&[message])),
             ToolEnd::NeedsInput {
                 questions,
                 request_state,

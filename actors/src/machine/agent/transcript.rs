@@ -5,6 +5,7 @@ use serde_json::json;
 use super::events::Events;
 use crate::{
     machine::{
+        continuation::{SEAL_MEMBER, SEAL_SPACE},
         interrupt::PendingCall,
         result_text::{APPROVED_PLACEHOLDER, ResultText},
         rows::{calls, is_placeholder, is_result},
@@ -14,11 +15,6 @@ use crate::{
         ids::{MessageId, RunId, ToolCallId},
     },
 };
-
-/// Where the seal of a pause stands: `metadata.roscius.seal`.
-pub(crate) const SEAL_SPACE: &str = "roscius";
-/// The member that holds it.
-pub(crate) const SEAL_MEMBER: &str = "seal";
 
 /// The rows of a conversation.
 #[derive(Debug)]

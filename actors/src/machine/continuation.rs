@@ -1,0 +1,181 @@
+//! From a posted continuation to the conversation that goes on.
+//!
+//! What was paused is known from a record, or from the seal that the client brought back; what was
+//! posted beside that counts only where a client has something to say: results of the browser's
+//! tools, its own wording of a refusal, and messages of the user after the pause.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{
+    interrupt::PendingCall,
+    js_json::value_hash,
+    rows::{calls, is_result},
+    seal::{self, SealKey},
+};
+use crate::wire::{
+    agui::{ResumeEntry, Role, Row},
+    ids::{Owner, RunId, ThreadId, ToolCallId},
+};
+
+const SEAL_PURPOSE: &str = "chat-pause";
+/// Where the seal of a pause stands: `metadata.roscius.seal`.
+pub const SEAL_SPACE: &str = "roscius";
+/// The member that holds it.
+pub const SEAL_MEMBER: &str = "seal";
+
+/// A pause as a client carries it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SealedPause {
+    /// The run that waits.
+    pub run: RunId,
+    /// Its calls without a result.
+    pub calls: Vec<PendingCall>,
+}
+
+impl SealedPause {
+    /// Seals a pause for its owner and thread until a time in seconds since 1970.
+    #[must_use]
+    pub fn seal(&self, key: &SealKey, owner: &Owner, thread: &ThreadId, expires_at: u64) -> String {
+        let payload = json!(self).to_string();
+        let bound = bound_to(owner, thread);
+        seal::seal(key, SEAL_PURPOSE, &bound, payload.as_bytes(), expires_at)
+    }
+
+    /// Finds the newest seal among posted rows and opens it. A seal that is forged, foreign or too
+    /// old is none.
+    #[must_use]
+    pub fn find(
+        key: &SealKey,
+        owner: &Owner,
+        thread: &ThreadId,
+        rows: &[Row],
+        now: u64,
+    ) -> Option<Self> {
+        let text = rows
+            .iter()
+            .rev()
+            .find_map(|row| row.meta(SEAL_SPACE, SEAL_MEMBER)?.as_str())?;
+        let bound = bound_to(owner, thread);
+        let payload = seal::open(key, SEAL_PURPOSE, &bound, text, now).ok()?;
+        serde_json::from_slice(&payload).ok()
+    }
+
+    /// Tells whether the posted calls are those that were sealed.
+    #[must_use]
+    pub fn matches(&self, rows: &[Row]) -> bool {
+        let posted = calls(rows);
+        self.calls.iter().all(|sealed| {
+            posted
+                .iter()
+                .any(|known| known.call.id == sealed.id && known.call.name == sealed.name)
+        })
+    }
+}
+
+fn bound_to(owner: &Owner, thread: &ThreadId) -> Vec<u8> {
+    json!([owner, thread]).to_string().into_bytes()
+}
+
+/// Takes the seals out of rows, so that an old one is never shown again.
+pub fn strip_seals(rows: &mut [Row]) {
+    for row in rows {
+        if row.meta(SEAL_SPACE, SEAL_MEMBER).is_none() {
+            continue;
+        }
+        let Some(metadata) = row.members_mut().get_mut("metadata") else {
+            continue;
+        };
+        if let Some(space) = metadata.get_mut(SEAL_SPACE).and_then(Value::as_object_mut) {
+            space.shift_remove(SEAL_MEMBER);
+        }
+        if let Some(metadata) = metadata.as_object_mut() {
+            if metadata.get(SEAL_SPACE) == Some(&json!({})) {
+                metadata.shift_remove(SEAL_SPACE);
+            }
+            if metadata.is_empty() {
+                row.members_mut().shift_remove("metadata");
+            }
+        }
+    }
+}
+
+/// A conversation that goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Continued {
+    /// The messages.
+    pub rows: Vec<Row>,
+    /// Results that the client has posted for calls that waited.
+    pub posted: HashMap<ToolCallId, String>,
+}
+
+impl Continued {
+    /// Goes on with the messages of a record.
+    #[must_use]
+    pub fn from_record(recorded: &[Row], pending: &[PendingCall], posted: &[Row]) -> Self {
+        let mut rows = recorded.to_vec();
+        let known: HashSet<&str> = recorded.iter().filter_map(Row::id).collect();
+        let last_known = posted
+            .iter()
+            .rposition(|row| row.id().is_some_and(|id| known.contains(id)));
+        let after = posted.iter().skip(last_known.map_or(0, |index| index + 1));
+        // Nothing but a user's words is taken from after the pause: a call that was never made
+        // here must not come in by the back door.
+        rows.extend(
+            after
+                .filter(|row| row.role() == Some(Role::User))
+                .filter(|row| row.id().is_none_or(|id| !known.contains(id)))
+                .cloned(),
+        );
+        Self {
+            rows,
+            posted: posted_results(posted, pending),
+        }
+    }
+
+    /// Goes on with the posted messages, whose calls a seal vouches for.
+    #[must_use]
+    pub fn from_posted(posted: Vec<Row>, pending: &[PendingCall]) -> Self {
+        let results = posted_results(&posted, pending);
+        let waits = |row: &Row| {
+            row.role() == Some(Role::Tool)
+                && pending
+                    .iter()
+                    .any(|call| row.tool_call_id() == Some(call.id.as_str()))
+        };
+        Self {
+            rows: posted.into_iter().filter(|row| !waits(row)).collect(),
+            posted: results,
+        }
+    }
+}
+
+fn posted_results(posted: &[Row], pending: &[PendingCall]) -> HashMap<ToolCallId, String> {
+    pending
+        .iter()
+        .filter_map(|call| {
+            let row = posted
+                .iter()
+                .find(|row| row.tool_call_id() == Some(call.id.as_str()) && is_result(row))?;
+            Some((call.id.clone(), row.content_text()?.to_owned()))
+        })
+        .collect()
+}
+
+/// Digests answers, so that the same ones sent again are known as such, in whatever order.
+#[must_use]
+pub fn answers_digest(entries: &[ResumeEntry]) -> String {
+    let mut sorted: Vec<&ResumeEntry> = entries.iter().collect();
+    sorted.sort_by(|one, other| one.interrupt_id.cmp(&other.interrupt_id));
+    let plain: Vec<Value> = sorted
+        .into_iter()
+        .map(|entry| json!([entry.interrupt_id, entry.status, entry.payload]))
+        .collect();
+    value_hash(&Value::Array(plain))
+}
+
+#[cfg(test)]
+#[path = "continuation_tests.rs"]
+mod tests;
