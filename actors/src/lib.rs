@@ -4,6 +4,7 @@
 //! (decisions without IO), [`ports`] (what the outside must provide), then tools, models,
 //! transports and stores, then the actors. Nothing here knows an HTTP server framework.
 
+pub mod gauge;
 pub mod machine;
 pub mod model;
 pub mod ports;
