@@ -4,9 +4,11 @@
 //! (decisions without IO), [`ports`] (what the outside must provide), then tools, models,
 //! transports and stores, then the actors. Nothing here knows an HTTP server framework.
 
+pub mod client;
 pub mod gauge;
 pub mod machine;
 pub mod model;
+pub mod pool;
 pub mod ports;
 pub mod store;
 pub mod tool;

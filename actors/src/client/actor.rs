@@ -1,0 +1,184 @@
+//! The actor that owns one connection.
+
+use std::{future::Future, rc::Rc, sync::Arc, time::Duration};
+
+use actix::{Actor, ActorContext as _, Context, Handler, Message, ResponseFuture};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    call::CallParams,
+    config::{Era, ServerFacts, Shared},
+    connection::{Link, Ticket},
+    error::ClientError,
+};
+use crate::{
+    gauge::{ActorKind, Alive, mailbox_delivered},
+    wire::content::{CallToolResult, ToolListing},
+};
+
+/// How long a goodbye to a 2025 server may take.
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Owns one connection to one server, on the thread it was made on.
+pub(super) struct ClientActor {
+    link: Result<Rc<Link>, ClientError>,
+    shared: Arc<Shared>,
+    _alive: Alive,
+}
+
+impl ClientActor {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let opened = shared.config.transport.open();
+        let link = opened.map(|connection| Rc::new(Link::new(Arc::clone(&shared), connection)));
+        Self {
+            link: link.map_err(|error| ClientError::Connect {
+                server: shared.config.transport.describe(),
+                reason: Box::new(error.into()),
+            }),
+            shared,
+            _alive: Alive::new(ActorKind::Client),
+        }
+    }
+
+    /// Runs work on the connection until it is done, given up, too late, or the client closes.
+    fn run<T: 'static, F>(
+        &self,
+        limits: Limits,
+        work: impl FnOnce(Rc<Link>, Rc<Ticket>) -> F,
+    ) -> ResponseFuture<Result<T, ClientError>>
+    where
+        F: Future<Output = Result<T, ClientError>> + 'static,
+    {
+        mailbox_delivered();
+        let link = match &self.link {
+            Ok(link) => Rc::clone(link),
+            Err(error) => return Box::pin(std::future::ready(Err(error.clone()))),
+        };
+        let closed = self.shared.closed.clone();
+        let ticket = Rc::new(Ticket::new(None));
+        let work = work(Rc::clone(&link), Rc::clone(&ticket));
+        Box::pin(async move {
+            let (result, reason) = tokio::select! {
+                biased;
+                () = closed.cancelled() => (Err(ClientError::Closed), "the client is closed"),
+                () = limits.cancel.cancelled() => (Err(ClientError::Cancelled), "cancelled"),
+                result = work => (result, "the client cannot answer the server"),
+                () = tokio::time::sleep(limits.timeout) => {
+                    let after = limits.timeout;
+                    (Err(ClientError::Timeout { after }), "timeout")
+                }
+            };
+            link.give_up(&ticket, reason);
+            result
+        })
+    }
+}
+
+impl Actor for ClientActor {
+    type Context = Context<Self>;
+}
+
+/// When a call ends although it has no answer.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    pub(super) timeout: Duration,
+    pub(super) cancel: CancellationToken,
+}
+
+/// Connects, unless that has been done.
+pub(super) struct Connect(pub(super) Limits);
+
+impl Message for Connect {
+    type Result = Result<Arc<ServerFacts>, ClientError>;
+}
+
+impl Handler<Connect> for ClientActor {
+    type Result = ResponseFuture<Result<Arc<ServerFacts>, ClientError>>;
+
+    fn handle(&mut self, Connect(limits): Connect, _: &mut Self::Context) -> Self::Result {
+        self.run(limits, |link, _| async move { link.ready().await })
+    }
+}
+
+/// Lists the tools.
+pub(super) struct ListTools(pub(super) Limits);
+
+impl Message for ListTools {
+    type Result = Result<Arc<[ToolListing]>, ClientError>;
+}
+
+impl Handler<ListTools> for ClientActor {
+    type Result = ResponseFuture<Result<Arc<[ToolListing]>, ClientError>>;
+
+    fn handle(&mut self, ListTools(limits): ListTools, _: &mut Self::Context) -> Self::Result {
+        self.run(limits, |link, _| async move {
+            let list = link.tools().await?;
+            Ok(Arc::clone(&list.listings))
+        })
+    }
+}
+
+/// Calls a tool.
+pub(super) struct CallTool {
+    pub(super) call: CallParams,
+    pub(super) limits: Limits,
+}
+
+impl Message for CallTool {
+    type Result = Result<CallToolResult, ClientError>;
+}
+
+impl Handler<CallTool> for ClientActor {
+    type Result = ResponseFuture<Result<CallToolResult, ClientError>>;
+
+    fn handle(&mut self, message: CallTool, _: &mut Self::Context) -> Self::Result {
+        let CallTool { call, limits } = message;
+        self.run(limits, |link, ticket| async move {
+            link.call(&call, &ticket).await
+        })
+    }
+}
+
+/// Ends the session, closes the connection, stops.
+pub(super) struct Disconnect;
+
+impl Message for Disconnect {
+    type Result = ();
+}
+
+impl Handler<Disconnect> for ClientActor {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: Disconnect, context: &mut Self::Context) -> Self::Result {
+        mailbox_delivered();
+        let link = std::mem::replace(&mut self.link, Err(ClientError::Closed));
+        // The goodbye below is a task of its own and outlives the actor.
+        context.stop();
+        Box::pin(async move {
+            let Ok(link) = link else {
+                return;
+            };
+            let headers = link.legacy_headers();
+            let session = {
+                let state = link.state.borrow();
+                let legacy = state
+                    .facts
+                    .as_ref()
+                    .is_some_and(|facts| facts.era == Era::Legacy);
+                legacy && state.session_id.is_some()
+            };
+            let goodbye = async {
+                if session {
+                    link.connection.end_session(headers).await;
+                }
+                link.connection.close().await;
+            };
+            if tokio::time::timeout(GOODBYE_TIMEOUT, goodbye)
+                .await
+                .is_err()
+            {
+                tracing::debug!("the server did not take the end of the session in time");
+            }
+        })
+    }
+}

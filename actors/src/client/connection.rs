@@ -1,0 +1,395 @@
+//! One connection as a thread holds it: the handshake, requests, and their answers.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, StreamExt as _};
+use serde::Deserialize;
+use serde_json::{Map, Value, json, value::RawValue};
+
+use super::{
+    config::{Era, ServerFacts, Shared},
+    error::ClientError,
+    tool_list::ToolList,
+};
+use crate::{
+    ports::transport::{Connection, Header, Outgoing, Reply, ReplyBody},
+    wire::{
+        header_value,
+        jsonrpc::{RequestId, RpcError, code},
+    },
+};
+
+/// The `_meta` key of the protocol version.
+pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// A connection, shared by the calls that are under way on its thread.
+pub(super) struct Link {
+    pub(super) shared: Arc<Shared>,
+    pub(super) connection: Rc<dyn Connection>,
+    /// Held while the handshake runs, so that there is one.
+    pub(super) handshake: tokio::sync::Mutex<()>,
+    /// Held while a list is read, so that it is read once.
+    pub(super) listing: tokio::sync::Mutex<()>,
+    pub(super) state: RefCell<State>,
+    next_id: Cell<i64>,
+}
+
+/// What the handshake and the lists have brought.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) facts: Option<Arc<ServerFacts>>,
+    pub(super) session_id: Option<String>,
+    pub(super) tools: Option<Rc<ToolList>>,
+}
+
+/// One request on its way.
+pub(super) struct Request<'a> {
+    pub(super) method: &'static str,
+    pub(super) params: Map<String, Value>,
+    /// What `Mcp-Name` carries.
+    pub(super) name: Option<&'a str>,
+    /// Mirrored parameters.
+    pub(super) mirrored: Vec<(String, String)>,
+}
+
+impl<'a> Request<'a> {
+    pub(super) const fn new(method: &'static str, params: Map<String, Value>) -> Self {
+        Self {
+            method,
+            params,
+            name: None,
+            mirrored: Vec::new(),
+        }
+    }
+}
+
+/// Where the id of the request under way stands, so that whoever gives it up can tell the server.
+pub(super) type Ticket = Cell<Option<i64>>;
+
+/// A reply, read to its answer.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) session_id: Option<String>,
+    pub(super) www_authenticate: Option<String>,
+    pub(super) message: Message,
+}
+
+/// What was said in a reply.
+pub(super) enum Message {
+    Result(Box<RawValue>),
+    Error(RpcError),
+    /// Nothing that answers the request.
+    Unrecognised,
+}
+
+#[derive(Deserialize)]
+struct Incoming<'a> {
+    #[serde(default)]
+    id: Option<RequestId>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<RpcError>,
+}
+
+impl Link {
+    pub(super) fn new(shared: Arc<Shared>, connection: Rc<dyn Connection>) -> Self {
+        Self {
+            shared,
+            connection,
+            handshake: tokio::sync::Mutex::new(()),
+            listing: tokio::sync::Mutex::new(()),
+            state: RefCell::new(State::default()),
+            next_id: Cell::new(1),
+        }
+    }
+
+    pub(super) fn next_id(&self) -> i64 {
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        id
+    }
+
+    /// Sends a request to the connected server and gives its result.
+    pub(super) async fn request(
+        &self,
+        request: &Request<'_>,
+        ticket: &Ticket,
+    ) -> Result<Box<RawValue>, ClientError> {
+        let facts = self.ready().await?;
+        let answer = self.ask(request, &facts, ticket).await?;
+        let lost_session = answer.status == 404
+            && facts.era == Era::Legacy
+            && self.state.borrow().session_id.is_some();
+        let answer = if lost_session {
+            // The server has forgotten the session, so it has not run the request either.
+            self.forget(&facts);
+            let facts = self.ready().await?;
+            self.ask(request, &facts, ticket).await?
+        } else {
+            answer
+        };
+        if matches!(answer.status, 401 | 403) {
+            return Err(ClientError::Unauthorized {
+                status: answer.status,
+                www_authenticate: answer.www_authenticate,
+            });
+        }
+        match answer.message {
+            Message::Result(result) => Ok(result),
+            Message::Error(error) => Err(ClientError::Rpc(error)),
+            Message::Unrecognised if (200..300).contains(&answer.status) => {
+                Err(ClientError::protocol("the answer holds no response"))
+            }
+            Message::Unrecognised => Err(ClientError::Status {
+                status: answer.status,
+            }),
+        }
+    }
+
+    async fn ask(
+        &self,
+        request: &Request<'_>,
+        facts: &ServerFacts,
+        ticket: &Ticket,
+    ) -> Result<Answer, ClientError> {
+        let id = self.next_id();
+        let mut params = request.params.clone();
+        let mut headers = Vec::with_capacity(4);
+        match facts.era {
+            Era::Modern => {
+                params.insert("_meta".to_owned(), self.meta(facts.version));
+                headers.push(("mcp-protocol-version", facts.version.to_owned()));
+                headers.push(("mcp-method", request.method.to_owned()));
+                if let Some(name) = request.name {
+                    headers.push(("mcp-name", header_value::encode(name).into_owned()));
+                }
+            }
+            Era::Legacy => headers = self.legacy_headers(),
+        }
+        let body = encode(&RequestId::Number(id), request.method, &params)?;
+        let message = Outgoing::new(body, headers).with_params(match facts.era {
+            Era::Modern => request.mirrored.clone(),
+            Era::Legacy => Vec::new(),
+        });
+        ticket.set(Some(id));
+        let reply = self.connection.exchange(message).await?;
+        let answer = self.read(reply, &RequestId::Number(id)).await;
+        // A server that has asked is still at work on the request, and has to be told.
+        if !matches!(answer, Err(ClientError::InputUnsupported { .. })) {
+            ticket.set(None);
+        }
+        answer
+    }
+
+    /// The `_meta` that every modern request carries.
+    pub(super) fn meta(&self, version: &str) -> Value {
+        let config = &self.shared.config;
+        json!({
+            META_VERSION: version,
+            META_CLIENT_INFO: config.client_info(),
+            META_CAPABILITIES: config.capabilities,
+        })
+    }
+
+    pub(super) fn legacy_headers(&self) -> Vec<Header> {
+        let state = self.state.borrow();
+        let mut headers = Vec::with_capacity(2);
+        if let Some(facts) = &state.facts {
+            headers.push(("mcp-protocol-version", facts.version.to_owned()));
+        }
+        if let Some(session_id) = &state.session_id {
+            headers.push(("mcp-session-id", session_id.clone()));
+        }
+        headers
+    }
+
+    /// Reads a reply up to the response to `id`.
+    pub(super) async fn read(&self, reply: Reply, id: &RequestId) -> Result<Answer, ClientError> {
+        let mut answer = Answer {
+            status: reply.status,
+            session_id: reply.session_id,
+            www_authenticate: reply.www_authenticate,
+            message: Message::Unrecognised,
+        };
+        match reply.body {
+            ReplyBody::Empty => {}
+            ReplyBody::Whole(bytes) => {
+                if let Some(message) = self.take(&bytes, id).await? {
+                    answer.message = message;
+                }
+            }
+            ReplyBody::Stream(mut stream) => loop {
+                let Some(bytes) = stream.next().await.transpose()? else {
+                    if (200..300).contains(&answer.status) {
+                        return Err(ClientError::protocol(
+                            "the stream ended before the response",
+                        ));
+                    }
+                    break;
+                };
+                if let Some(message) = self.take(&bytes, id).await? {
+                    answer.message = message;
+                    // A server that has written the end of the stream, too, lets the socket be
+                    // used again. Otherwise dropping the stream closes it.
+                    let _ = stream.next().now_or_never();
+                    break;
+                }
+            },
+        }
+        Ok(answer)
+    }
+
+    /// Takes one message of a reply: the response to `id`, or something on the way to it.
+    async fn take(&self, bytes: &Bytes, id: &RequestId) -> Result<Option<Message>, ClientError> {
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            return Ok(None);
+        };
+        // Servers of 2025-03-26 may answer with an array.
+        let incoming: Vec<Incoming<'_>> = if text.trim_start().starts_with('[') {
+            serde_json::from_str(text).unwrap_or_default()
+        } else {
+            serde_json::from_str(text).into_iter().collect()
+        };
+        for incoming in incoming {
+            match sort(incoming, id) {
+                Step::Answer(message) => return Ok(Some(message)),
+                Step::Asked { method, id } => self.asked(method, id).await?,
+                Step::Notified { method } if method == "notifications/tools/list_changed" => {
+                    self.state.borrow_mut().tools = None;
+                }
+                Step::Notified { .. } | Step::Skip => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Answers a 2025 server that asks on the way to its response.
+    async fn asked(&self, method: String, id: RequestId) -> Result<(), ClientError> {
+        let answer = match method.as_str() {
+            "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+            _ => json!({"jsonrpc": "2.0", "id": id, "error": {
+                "code": code::METHOD_NOT_FOUND,
+                "message": "this client cannot ask anybody in the middle of a call",
+            }}),
+        };
+        let body = Bytes::from(answer.to_string());
+        let sent = self
+            .connection
+            .exchange(Outgoing::new(body, self.legacy_headers()))
+            .await;
+        if let Err(error) = sent {
+            tracing::debug!(%error, %method, "the server did not take the answer to its request");
+        }
+        match method.as_str() {
+            "ping" => Ok(()),
+            _ => Err(ClientError::InputUnsupported { method }),
+        }
+    }
+
+    /// Tells a 2025 server that nobody waits for a request any more. In 2026 closing does.
+    pub(super) fn give_up(self: &Rc<Self>, ticket: &Ticket, reason: &'static str) {
+        let legacy = self
+            .state
+            .borrow()
+            .facts
+            .as_ref()
+            .is_some_and(|facts| facts.era == Era::Legacy);
+        let Some(id) = ticket.take().filter(|_| legacy) else {
+            return;
+        };
+        let link = Rc::clone(self);
+        actix_rt::spawn(async move {
+            let params = json!({"requestId": id, "reason": reason});
+            if let Err(error) = link.notify("notifications/cancelled", params).await {
+                tracing::debug!(%error, "the server did not take the cancellation");
+            }
+        });
+    }
+
+    /// Sends a 2025 notification.
+    pub(super) async fn notify(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<u16, ClientError> {
+        let mut message = json!({"jsonrpc": "2.0", "method": method});
+        if let (Some(members), false) = (message.as_object_mut(), params.is_null()) {
+            members.insert("params".to_owned(), params);
+        }
+        let body = Bytes::from(message.to_string());
+        let reply = self
+            .connection
+            .exchange(Outgoing::new(body, self.legacy_headers()))
+            .await?;
+        Ok(reply.status)
+    }
+}
+
+/// One incoming message, sorted.
+enum Step {
+    Answer(Message),
+    Asked { method: String, id: RequestId },
+    Notified { method: String },
+    Skip,
+}
+
+fn sort(incoming: Incoming<'_>, id: &RequestId) -> Step {
+    match incoming {
+        Incoming {
+            method: Some(method),
+            id: Some(id),
+            ..
+        } => Step::Asked { method, id },
+        Incoming {
+            method: Some(method),
+            ..
+        } => Step::Notified { method },
+        // An error whose request could not be read has no id; it can only be ours.
+        Incoming {
+            id: other,
+            error: Some(error),
+            ..
+        } if other.as_ref().is_none_or(|other| other == id) => Step::Answer(Message::Error(error)),
+        Incoming {
+            id: Some(other),
+            result: Some(result),
+            ..
+        } if other == *id => Step::Answer(Message::Result(result.to_owned())),
+        _ => Step::Skip,
+    }
+}
+
+/// Writes a request.
+pub(super) fn encode(
+    id: &RequestId,
+    method: &str,
+    params: &Map<String, Value>,
+) -> Result<Bytes, ClientError> {
+    #[derive(serde::Serialize)]
+    struct Message<'a> {
+        jsonrpc: &'static str,
+        id: &'a RequestId,
+        method: &'a str,
+        params: &'a Map<String, Value>,
+    }
+    let message = Message {
+        jsonrpc: "2.0",
+        id,
+        method,
+        params,
+    };
+    let bytes = serde_json::to_vec(&message);
+    bytes
+        .map(Bytes::from)
+        .map_err(|error| ClientError::protocol(format!("the request cannot be written: {error}")))
+}
