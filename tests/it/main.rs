@@ -10,5 +10,7 @@
 mod chat_wire;
 mod event_log;
 mod layering;
+mod mcp_client_negotiation;
+mod mcp_client_peer;
 mod model_openai;
 mod run_store;
