@@ -15,6 +15,7 @@ const FLOORS: [&[&str]; 5] = [
     &["tool", "resource", "prompt", "model", "transport", "store"],
     &[
         "client", "pool", "session", "run", "chat", "key_set", "token", "server", "registry",
+        "gauge",
     ],
 ];
 
