@@ -3,3 +3,9 @@
 pub mod guard;
 
 pub use self::guard::Guard;
+mod stream;
+
+pub use self::{
+    guard::Guard,
+    stream::{EventBody, Framing, KEEP_ALIVE},
+};
