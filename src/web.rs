@@ -1,11 +1,12 @@
 //! Services for actix-web: each is one `configure` call.
 
+mod body;
+mod chat;
 pub mod guard;
-
-pub use self::guard::Guard;
 mod stream;
 
 pub use self::{
+    chat::{Caller, ChatRoutes, MAX_CHAT_BODY_BYTES},
     guard::Guard,
     stream::{EventBody, Framing, KEEP_ALIVE},
 };

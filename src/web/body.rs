@@ -51,9 +51,7 @@ pub(crate) async fn read_body(
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     let declared = match declared {
-        Some(length) => {
-            usize::try_from(length).map_err(|_| BodyError::TooLarge(max_bytes))?
-        }
+        Some(length) => usize::try_from(length).map_err(|_| BodyError::TooLarge(max_bytes))?,
         None => 0,
     };
     if declared > max_bytes {

@@ -54,6 +54,12 @@ impl Framing {
         }
     }
 
+    /// Frames one event that stands alone.
+    pub(super) fn frame(self, line: &[u8]) -> Bytes {
+        let (before, after) = self.around();
+        Bytes::from([before, line, after].concat())
+    }
+
     /// A frame that says nothing.
     const fn comment(self) -> &'static [u8] {
         match self {
