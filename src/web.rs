@@ -1,6 +1,10 @@
 //! Services for actix-web: each is one `configure` call.
 
 mod body;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "a chat is connected to it next")
+)]
 mod chat;
 pub mod guard;
 mod stream;

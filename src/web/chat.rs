@@ -72,7 +72,7 @@ pub(super) enum Refused {
     /// The server goes down or is full: try again later.
     Unavailable(&'static str),
     /// The stream is this one RUN_ERROR.
-    Failed(Event),
+    Failed(Box<Event>),
 }
 
 /// A chat endpoint on its way into an application: `App::configure(chat.routes())` or

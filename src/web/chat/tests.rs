@@ -285,7 +285,9 @@ async fn an_allowed_page_gets_its_preflight_and_may_read_every_answer() {
 #[actix_web::test]
 async fn what_fails_after_the_body_is_one_run_error_with_status_200() {
     let (_, routes) = routes(Played {
-        refuse: Some(|| Refused::Failed(Event::run_error(1, "run exists", Some("conflict")))),
+        refuse: Some(|| {
+            Refused::Failed(Event::run_error(1, "run exists", Some("conflict")).into())
+        }),
         ..Played::default()
     });
     let response = send(routes, post(input().to_string())).await;
