@@ -10,7 +10,11 @@
 mod chat_wire;
 mod event_log;
 mod layering;
+mod mcp_client_calls;
+mod mcp_client_lifetime;
 mod mcp_client_negotiation;
 mod mcp_client_peer;
+mod mcp_client_source;
+mod mcp_pool;
 mod model_openai;
 mod run_store;

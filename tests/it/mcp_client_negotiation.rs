@@ -240,7 +240,7 @@ async fn silence_is_a_connect_error_in_time() {
         matches!(reason(&error), ConnectReason::Timeout { .. }),
         "{error:?}"
     );
-    peer.wait_for_hang_up();
+    peer.wait_for_hang_up().await;
     assert_eq!(peer.methods(), ["server/discover"]);
 }
 

@@ -7,7 +7,7 @@ use std::{
     collections::HashMap,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex},
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
@@ -187,7 +187,6 @@ struct Seen {
 
 struct State {
     seen: Mutex<Seen>,
-    changed: Condvar,
     handler: Box<Handler>,
 }
 
@@ -203,7 +202,6 @@ impl Peer {
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let state = Arc::new(State {
             seen: Mutex::default(),
-            changed: Condvar::new(),
             handler: Box::new(handler),
         });
         let shared = Arc::downgrade(&state);
@@ -239,26 +237,26 @@ impl Peer {
     }
 
     /// Waits until the client has closed a connection that the peer held.
-    pub(crate) fn wait_for_hang_up(&self) {
-        self.wait("a hang-up", |seen| seen.hung_up > 0);
+    pub(crate) async fn wait_for_hang_up(&self) {
+        self.wait("a hang-up", |seen| seen.hung_up > 0).await;
     }
 
     /// Waits until a request of the method has come.
-    pub(crate) fn wait_for(&self, method: &str) {
-        self.wait(method, |seen| {
+    pub(crate) async fn wait_for(&self, method: &str) {
+        let came = |seen: &Seen| {
             seen.requests
                 .iter()
                 .any(|request| request.method() == method)
-        });
+        };
+        self.wait(method, came).await;
     }
 
-    fn wait(&self, what: &str, done: impl Fn(&Seen) -> bool) {
+    /// Waits on a condition without holding up the client, which runs on this thread.
+    async fn wait(&self, what: &str, done: impl Fn(&Seen) -> bool) {
         let deadline = Instant::now() + PATIENCE;
-        let mut seen = self.state.seen.lock().unwrap();
-        while !done(&seen) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "waited for {what}");
-            seen = self.state.changed.wait_timeout(seen, left).unwrap().0;
+        while !done(&self.state.seen.lock().unwrap()) {
+            assert!(Instant::now() < deadline, "waited for {what}");
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 }
@@ -284,7 +282,6 @@ fn serve(mut socket: TcpStream, state: &State) {
             let mut seen = state.seen.lock().unwrap();
             request.index = seen.requests.len();
             seen.requests.push(request.clone());
-            state.changed.notify_all();
         }
         match (state.handler)(&request) {
             Answer::Reply(bytes) => {
@@ -300,7 +297,6 @@ fn serve(mut socket: TcpStream, state: &State) {
                 let _ = socket.write_all(&bytes);
                 let _ = reader.read(&mut [0]);
                 state.seen.lock().unwrap().hung_up += 1;
-                state.changed.notify_all();
                 return;
             }
         }

@@ -17,7 +17,7 @@ use super::{
     tool_list::ToolList,
 };
 use crate::{
-    ports::transport::{Connection, Header, Outgoing, Reply, ReplyBody},
+    ports::transport::{Connection, Header, Outgoing, Reply, ReplyBody, TransportError},
     wire::{
         header_value,
         jsonrpc::{RequestId, RpcError, code},
@@ -26,6 +26,8 @@ use crate::{
 
 /// The `_meta` key of the protocol version.
 pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// A socket that breaks looks like the end of its stream.
+const CUT: &str = "the stream ended before the response";
 const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -231,9 +233,7 @@ impl Link {
             ReplyBody::Stream(mut stream) => loop {
                 let Some(bytes) = stream.next().await.transpose()? else {
                     if (200..300).contains(&answer.status) {
-                        return Err(ClientError::protocol(
-                            "the stream ended before the response",
-                        ));
+                        return Err(TransportError::Broken(CUT.to_owned()).into());
                     }
                     break;
                 };
