@@ -7,4 +7,4 @@
 pub mod prelude;
 pub mod web;
 
-pub use roscius_actors::{machine, ports, tool, wire};
+pub use roscius_actors::{client, machine, model, pool, ports, store, tool, transport, wire};

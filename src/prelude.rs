@@ -4,3 +4,9 @@ pub use roscius_actors::tool::{
     Args, Ctx, Input, InputError, InputResponse, Json, Question, SampleRequest, Tool, ToolCx,
     ToolError,
 };
+pub use roscius_actors::{
+    client::McpClient,
+    model::{DemoModel, OpenAi, ScriptedModel},
+    pool::McpPool,
+    transport::Http,
+};

@@ -1,5 +1,7 @@
 //! A language model, as the agent loop sees it.
 
+use std::sync::Arc;
+
 use futures_util::stream::LocalBoxStream;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +27,16 @@ pub trait Model: Send + Sync + 'static {
 
     /// Starts a turn. Work begins when the stream is polled.
     fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream;
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn id(&self) -> &str {
+        (**self).id()
+    }
+
+    fn stream(&self, request: ModelRequest, cancel: CancellationToken) -> ModelStream {
+        (**self).stream(request, cancel)
+    }
 }
 
 /// What a model plays in one turn.
