@@ -4,12 +4,14 @@
 //! (decisions without IO), [`ports`] (what the outside must provide), then tools, models,
 //! transports and stores, then the actors. Nothing here knows an HTTP server framework.
 
+pub mod chat;
 pub mod client;
 pub mod gauge;
 pub mod machine;
 pub mod model;
 pub mod pool;
 pub mod ports;
+pub mod run;
 pub mod store;
 pub mod tool;
 pub mod transport;

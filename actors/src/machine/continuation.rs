@@ -134,22 +134,18 @@ impl Continued {
             posted: posted_results(posted, pending),
         }
     }
+}
 
-    /// Goes on with the posted messages, whose calls a seal vouches for.
-    #[must_use]
-    pub fn from_posted(posted: Vec<Row>, pending: &[PendingCall]) -> Self {
-        let results = posted_results(&posted, pending);
-        let waits = |row: &Row| {
-            row.role() == Some(Role::Tool)
-                && pending
-                    .iter()
-                    .any(|call| row.tool_call_id() == Some(call.id.as_str()))
-        };
-        Self {
-            rows: posted.into_iter().filter(|row| !waits(row)).collect(),
-            posted: results,
-        }
-    }
+/// Leaves out what a client has posted as results of calls that wait.
+#[must_use]
+pub fn without_results(posted: &[Row], pending: &[PendingCall]) -> Vec<Row> {
+    let waits = |row: &&Row| {
+        row.role() != Some(Role::Tool)
+            || pending
+                .iter()
+                .all(|call| row.tool_call_id() != Some(call.id.as_str()))
+    };
+    posted.iter().filter(waits).cloned().collect()
 }
 
 fn posted_results(posted: &[Row], pending: &[PendingCall]) -> HashMap<ToolCallId, String> {
