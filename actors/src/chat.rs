@@ -128,6 +128,12 @@ impl Chat {
         &self.0.engine.model
     }
 
+    /// Says what becomes of a run whose reader goes away.
+    #[must_use]
+    pub fn on_detach(&self) -> OnDetach {
+        self.0.engine.on_detach
+    }
+
     /// Counts the runs that have not ended.
     #[must_use]
     pub fn open_runs(&self) -> usize {

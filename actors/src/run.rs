@@ -148,6 +148,7 @@ impl Shared {
         id: RunId,
         parent: Option<RunId>,
         log: Arc<dyn EventLog>,
+        detached: CancellationToken,
     ) -> Self {
         Self {
             key: LogKey::new(owner.clone(), id.clone()),
@@ -157,7 +158,7 @@ impl Shared {
             parent,
             log,
             cancel: CancellationToken::new(),
-            detached: CancellationToken::new(),
+            detached,
             outcome: watch::Sender::new(None),
         }
     }

@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 
 use super::{ChatRun, Engine};
 use crate::{
+    gauge::{ActorKind, Alive, mailbox_delivered},
     ports::event_log::After,
     run::{RunError, RunHandle, RunUpdate, start_run},
 };
@@ -19,11 +20,15 @@ const MAILBOX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct ChatActor {
     engine: Arc<Engine>,
+    _alive: Alive,
 }
 
 impl ChatActor {
-    pub(crate) const fn new(engine: Arc<Engine>) -> Self {
-        Self { engine }
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Self {
+            engine,
+            _alive: Alive::new(ActorKind::Chat),
+        }
     }
 }
 
@@ -39,6 +44,7 @@ impl Handler<ChatRun> for ChatActor {
     type Result = ResponseFuture<Result<RunHandle, RunError>>;
 
     fn handle(&mut self, run: ChatRun, _: &mut Self::Context) -> Self::Result {
+        mailbox_delivered();
         Box::pin(start_run(Arc::clone(&self.engine), run))
     }
 }
@@ -58,6 +64,7 @@ impl Handler<Pump> for ChatActor {
     type Result = ();
 
     fn handle(&mut self, pump: Pump, _: &mut Self::Context) {
+        mailbox_delivered();
         let Pump { run, after, to } = pump;
         let mut events = run.subscribe(after);
         actix_rt::spawn(async move {
@@ -93,6 +100,7 @@ impl Handler<Stop> for ChatActor {
     type Result = ();
 
     fn handle(&mut self, _: Stop, ctx: &mut Self::Context) {
+        mailbox_delivered();
         ctx.stop();
     }
 }

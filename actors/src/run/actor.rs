@@ -4,11 +4,13 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, fut};
 use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{Outcome, RunError, RunFailure, RunHandle, Shared, driver::drive};
 use crate::{
     chat::{ChatRun, Engine, Request},
+    gauge::{ActorKind, Alive, mailbox_delivered},
     ports::event_log::{CloseReason, LogError, LogWriter},
     wire::{
         agui::Event,
@@ -24,6 +26,7 @@ pub(crate) struct RunActor {
     engine: Arc<Engine>,
     shared: Arc<Shared>,
     work: Option<(Request, LogWriter)>,
+    _alive: Alive,
 }
 
 /// Cancels the run.
@@ -68,6 +71,7 @@ impl Handler<CancelRun> for RunActor {
     type Result = ();
 
     fn handle(&mut self, _: CancelRun, _: &mut Self::Context) {
+        mailbox_delivered();
         self.shared.cancel.cancel();
     }
 }
@@ -102,6 +106,7 @@ pub(crate) async fn start_run(engine: Arc<Engine>, run: ChatRun) -> Result<RunHa
         id,
         ids.parent,
         Arc::clone(&engine.log),
+        request.gone.take().unwrap_or_default(),
     ));
     let recorded = engine.runs.get(&shared.owner, &shared.id).await;
     if recorded.is_ok_and(|stored| stored.is_some()) {
@@ -127,6 +132,7 @@ pub(crate) async fn start_run(engine: Arc<Engine>, run: ChatRun) -> Result<RunHa
         engine,
         shared,
         work: Some((request, writer)),
+        _alive: Alive::new(ActorKind::Run),
     }
     .start();
     Ok(handle)
@@ -144,6 +150,7 @@ async fn refuse(
         taken.id.clone(),
         taken.parent.clone(),
         Arc::clone(&engine.log),
+        CancellationToken::new(),
     );
     shared.key.run_id = RunId::from(format!("{}#{}", taken.id, Uuid::new_v4()));
     let options = engine.log_options.clone();
