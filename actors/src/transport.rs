@@ -2,7 +2,9 @@
 
 mod http;
 mod http_client;
+mod memory;
 
 pub use http::Http;
+pub use memory::Memory;
 
 pub(crate) use http_client::http_client;

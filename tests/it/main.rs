@@ -12,6 +12,7 @@ mod event_log;
 mod layering;
 mod mcp_client_calls;
 mod mcp_client_lifetime;
+mod mcp_client_memory;
 mod mcp_client_negotiation;
 mod mcp_client_peer;
 mod mcp_client_source;

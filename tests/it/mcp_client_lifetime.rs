@@ -267,3 +267,24 @@ fn a_client_can_be_made_where_there_is_no_actix_system() {
         );
     });
 }
+
+#[actix_web::test]
+async fn calls_over_the_bound_wait_for_their_turn() {
+    let peer = modern(|request| match request.body["params"]["name"].as_str() {
+        Some("slow") => Answer::Hold(Vec::new()),
+        _ => json_reply(200, &text_result(request, "ok")),
+    });
+    let client = McpClient::connect(Http::new(&peer.url))
+        .max_requests(1)
+        .await
+        .unwrap();
+    let slow = actix_rt::spawn(client.call_tool("slow", json!({})).into_future());
+    peer.wait_for("tools/call").await;
+    let waiting = client
+        .call_tool("quick", json!({}))
+        .timeout(Duration::from_millis(50));
+    assert!(waiting.await.unwrap_err().is_timeout());
+    assert_eq!(peer.of("tools/call").len(), 1);
+    slow.abort();
+    client.call_tool("quick", json!({})).await.unwrap();
+}

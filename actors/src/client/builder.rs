@@ -73,6 +73,13 @@ impl Connect {
         self
     }
 
+    /// Bounds the requests that one thread has under way at once; the others wait, within their
+    /// time. 256 unless set, at least 1.
+    pub fn max_requests(mut self, requests: usize) -> Self {
+        self.config.max_requests = requests.max(1);
+        self
+    }
+
     /// Bounds the connection with its handshake. 30 s unless set.
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.config.connect_timeout = timeout;

@@ -17,6 +17,9 @@ use crate::{
 
 /// How long a call waits for its result.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// How many requests a connection has under way at once; the others wait, within their time. Each
+/// of them may hold a socket, and servers bound those too.
+pub(crate) const MAX_REQUESTS: usize = 256;
 /// How long a connection may take, with the probe and the handshake of an older server.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -33,6 +36,7 @@ pub(crate) struct Config {
     pub(crate) capabilities: Map<String, Value>,
     pub(crate) tool_filter: Option<ToolPredicate>,
     pub(crate) needs_approval: Option<ToolPredicate>,
+    pub(crate) max_requests: usize,
     pub(crate) timeout: Duration,
     pub(crate) connect_timeout: Duration,
 }
@@ -50,6 +54,7 @@ impl Config {
             capabilities,
             tool_filter: None,
             needs_approval: None,
+            max_requests: MAX_REQUESTS,
             timeout: REQUEST_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
         }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
+use tokio::sync::Semaphore;
 
 use super::{
     config::{Era, ServerFacts, Shared},
@@ -41,6 +42,7 @@ pub(super) struct Link {
     pub(super) listing: tokio::sync::Mutex<()>,
     pub(super) state: RefCell<State>,
     next_id: Cell<i64>,
+    under_way: Semaphore,
 }
 
 /// What the handshake and the lists have brought.
@@ -106,6 +108,7 @@ struct Incoming<'a> {
 impl Link {
     pub(super) fn new(shared: Arc<Shared>, connection: Rc<dyn Connection>) -> Self {
         Self {
+            under_way: Semaphore::new(shared.config.max_requests),
             shared,
             connection,
             handshake: tokio::sync::Mutex::new(()),
@@ -128,6 +131,8 @@ impl Link {
         ticket: &Ticket,
     ) -> Result<Box<RawValue>, ClientError> {
         let facts = self.ready().await?;
+        // The semaphore is never closed.
+        let _permit = self.under_way.acquire().await;
         let answer = self.ask(request, &facts, ticket).await?;
         let lost_session = answer.status == 404
             && facts.era == Era::Legacy

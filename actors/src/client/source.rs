@@ -192,7 +192,8 @@ fn pause(input: InputRequired) -> ExecOutcome {
 }
 
 /// Tells whether a server asks again what it asked before: the same keys in the same order, each
-/// with the same method and parameters. `_meta` is not shown to anybody.
+/// with the same method and parameters. `_meta` is not shown to anybody, and a form need not say
+/// that it is one.
 fn same_questions(
     shown: &IndexMap<String, InputRequest>,
     fresh: &IndexMap<String, InputRequest>,
@@ -208,6 +209,9 @@ fn shown_part(question: &InputRequest) -> Value {
     let mut params = question.params.clone();
     if let Value::Object(members) = &mut params {
         members.shift_remove("_meta");
+        if members.get("mode").and_then(Value::as_str) == Some("form") {
+            members.shift_remove("mode");
+        }
     }
     params
 }
@@ -232,6 +236,7 @@ mod tests {
         let shown = asks("input", "elicitation/create", form("Which city?", "string"));
         let mut with_meta = form("Which city?", "string");
         with_meta["_meta"] = json!({"n": 1});
+        with_meta["mode"] = "form".into();
         assert!(same_questions(
             &shown,
             &asks("input", "elicitation/create", with_meta)
