@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use roscius_actors::{
-    client::{Connect, McpClient},
+    client::{ClientError, Connect, McpClient},
     ports::tool_source::{
         ExecOutcome, InputRequest, McpAnswers, SourceTool, ToolInvocation, ToolSource,
     },
@@ -313,5 +313,27 @@ async fn a_closed_source_fails_its_calls() {
         outcome,
         ExecOutcome::Failed("the MCP client is closed".to_owned())
     );
+    assert_eq!(peer.of("tools/call").len(), 0);
+}
+
+#[actix_web::test]
+async fn a_tool_that_only_runs_as_a_task_is_skipped_and_refused() {
+    let mut task = tool("task");
+    task["execution"] = json!({"taskSupport": "required"});
+    let peer = legacy(None, move |request| match request.method() {
+        "tools/list" => tools_page(request, &json!([task.clone(), tool("plain")]), None),
+        _ => json_reply(200, &text_result(request, "ok")),
+    });
+    let client = connecting(&peer).await.unwrap();
+    let names: Vec<_> = client
+        .tools()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|tool| tool.name)
+        .collect();
+    assert_eq!(names, ["plain"]);
+    let error = client.call_tool("task", json!({})).await.unwrap_err();
+    assert!(matches!(error, ClientError::TaskRequired { tool } if tool == "task"));
     assert_eq!(peer.of("tools/call").len(), 0);
 }
