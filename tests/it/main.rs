@@ -7,6 +7,7 @@
     reason = "a failed expectation is the test failing"
 )]
 
+mod chat_engine;
 mod chat_wire;
 mod event_log;
 mod layering;
@@ -19,3 +20,6 @@ mod mcp_client_source;
 mod mcp_pool;
 mod model_openai;
 mod run_store;
+
+#[path = "../fixture_host/scenario.rs"]
+mod scenario;

@@ -202,7 +202,7 @@ impl Agent {
         let started = EventKind::RunStarted {
             thread_id: self.ids.thread.clone(),
             run_id: self.ids.run.clone(),
-            parent_run_id: self.ids.parent.clone().filter(|_| !only_pauses),
+            parent_run_id: self.ids.parent.clone(),
             input: None,
         };
         if only_pauses {

@@ -32,7 +32,7 @@ pub fn issues(schema: &Value, value: &Value) -> Vec<Issue> {
     let Ok(validator) = jsonschema::validator_for(schema) else {
         return Vec::new();
     };
-    validator
+    let mut found: Vec<Issue> = validator
         .iter_errors(value)
         .map(|error| {
             let mut path: Vec<Value> = error
@@ -52,7 +52,15 @@ pub fn issues(schema: &Value, value: &Value) -> Vec<Issue> {
                 message: error.to_string().chars().take(MAX_MESSAGE_CHARS).collect(),
             }
         })
-        .collect()
+        .collect();
+    // In the order of the schema's members, which is the order a form shows them in.
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let place = |issue: &Issue| {
+        let name = issue.path.first().and_then(Value::as_str)?;
+        properties?.keys().position(|property| property == name)
+    };
+    found.sort_by_key(|issue| place(issue).unwrap_or(usize::MAX));
+    found
 }
 
 /// Gives the sentences of [`issues`] alone.
