@@ -1,5 +1,7 @@
 //! MCP 2026-07-28: names and values of the wire that both sides use.
 
+pub mod envelope;
+
 use serde::{Deserialize, Serialize};
 
 /// How important a log message is, least first.
@@ -45,4 +47,18 @@ impl LogLevel {
     pub fn parse(text: &str) -> Option<Self> {
         serde_json::from_value(serde_json::Value::from(text)).ok()
     }
+}
+
+/// Keys of `_meta` that the spec reserves.
+pub mod meta_key {
+    /// The version of this request.
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    /// What the client can do, in this request.
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    /// Who the client is.
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    /// Log messages that the client wants on this request's stream.
+    pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    /// Who the server is.
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 }

@@ -1,0 +1,254 @@
+//! A request and a response without a web framework, so that any of them can host the server.
+
+use bytes::Bytes;
+
+/// The method of a request, as far as MCP tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Method {
+    /// A message.
+    Post,
+    /// 2025: the standalone stream.
+    Get,
+    /// 2025: the end of a session.
+    Delete,
+    /// Anything else; it is never served.
+    Other,
+}
+
+/// Looks up a header by its name, for the few that only some tools have.
+pub trait Headers {
+    /// Gives the value without its surrounding blanks; the name's case does not count.
+    fn get(&self, name: &str) -> Option<&[u8]>;
+}
+
+/// No further headers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoHeaders;
+
+impl Headers for NoHeaders {
+    fn get(&self, _name: &str) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// A list of names and values.
+impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for Vec<(N, V)> {
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        let (_, value) = self
+            .iter()
+            .find(|(other, _)| other.as_ref().eq_ignore_ascii_case(name))?;
+        Some(value.as_ref().trim_ascii())
+    }
+}
+
+/// The head of a request: what the protocol reads of it, borrowed. Values are without their
+/// surrounding blanks. A header that came twice is given as an empty byte string with a NUL, which
+/// no rule accepts.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Head<'a> {
+    /// The method.
+    pub method: Method,
+    /// `Content-Type`.
+    pub content_type: Option<&'a [u8]>,
+    /// `Accept`.
+    pub accept: Option<&'a [u8]>,
+    /// `MCP-Protocol-Version`.
+    pub protocol_version: Option<&'a [u8]>,
+    /// `Mcp-Method`.
+    pub mcp_method: Option<&'a [u8]>,
+    /// `Mcp-Name`.
+    pub mcp_name: Option<&'a [u8]>,
+    /// `Mcp-Session-Id`.
+    pub session_id: Option<&'a [u8]>,
+    /// `Last-Event-ID`.
+    pub last_event_id: Option<&'a [u8]>,
+    /// All others, for `Mcp-Param-*`.
+    pub others: &'a dyn Headers,
+}
+
+/// The value that stands for a header that came more than once.
+pub const REPEATED: &[u8] = b"\0";
+
+impl<'a> Head<'a> {
+    /// Makes a head without headers.
+    #[must_use]
+    pub fn new(method: Method) -> Self {
+        Self {
+            method,
+            content_type: None,
+            accept: None,
+            protocol_version: None,
+            mcp_method: None,
+            mcp_name: None,
+            session_id: None,
+            last_event_id: None,
+            others: &NoHeaders,
+        }
+    }
+
+    /// Reads the head of a request from its headers.
+    #[must_use]
+    pub fn of(method: Method, headers: &'a dyn Headers) -> Self {
+        Self {
+            content_type: headers.get("content-type"),
+            accept: headers.get("accept"),
+            protocol_version: headers.get("mcp-protocol-version"),
+            mcp_method: headers.get("mcp-method"),
+            mcp_name: headers.get("mcp-name"),
+            session_id: headers.get("mcp-session-id"),
+            last_event_id: headers.get("last-event-id"),
+            others: headers,
+            ..Self::new(method)
+        }
+    }
+}
+
+impl std::fmt::Debug for Head<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text =
+            |value: Option<&[u8]>| value.map(|value| String::from_utf8_lossy(value).into_owned());
+        out.debug_struct("Head")
+            .field("method", &self.method)
+            .field("protocol_version", &text(self.protocol_version))
+            .field("mcp_method", &text(self.mcp_method))
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request: its head, borrowed, and its whole body.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The head.
+    pub head: Head<'a>,
+    /// The body.
+    pub body: &'a [u8],
+}
+
+/// A response with a body of some kind.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Response<B> {
+    /// The HTTP status.
+    pub status: u16,
+    /// `Allow`, on 405.
+    pub allow: Option<&'static str>,
+    /// `Retry-After` in seconds, on 503.
+    pub retry_after: Option<u32>,
+    /// The body; its kind tells the content type.
+    pub body: Body<B>,
+}
+
+/// The body of a response.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Body<S> {
+    /// Nothing.
+    Empty,
+    /// `application/json`.
+    Json(Bytes),
+    /// `text/event-stream` whose end is known.
+    Events(Bytes),
+    /// `text/event-stream`.
+    Stream(S),
+}
+
+impl<S> Response<S> {
+    /// Makes a response.
+    #[must_use]
+    pub const fn new(status: u16, body: Body<S>) -> Self {
+        Self {
+            status,
+            allow: None,
+            retry_after: None,
+            body,
+        }
+    }
+
+    /// Makes a response of one JSON text.
+    #[must_use]
+    pub fn json(status: u16, body: impl Into<Bytes>) -> Self {
+        Self::new(status, Body::Json(body.into()))
+    }
+
+    /// Makes a response without a body.
+    #[must_use]
+    pub const fn empty(status: u16) -> Self {
+        Self::new(status, Body::Empty)
+    }
+}
+
+/// Tells whether an `Accept` header lets the server answer with this type, for example
+/// `application/json`. Without the header everything is accepted.
+#[must_use]
+pub fn accepts(accept: Option<&[u8]>, kind: &str) -> bool {
+    let Some(accept) = accept else {
+        return true;
+    };
+    let main = kind.split_once('/').map_or(kind, |(main, _)| main);
+    accept.split(|byte| *byte == b',').any(|range| {
+        let range = range.split(|byte| *byte == b';').next().unwrap_or_default();
+        let range = range.trim_ascii();
+        range.eq_ignore_ascii_case(kind.as_bytes())
+            || range == b"*/*"
+            || range
+                .strip_suffix(b"/*")
+                .is_some_and(|wide| wide.eq_ignore_ascii_case(main.as_bytes()))
+    })
+}
+
+/// Tells whether a `Content-Type` header says JSON.
+#[must_use]
+pub fn is_json(content_type: Option<&[u8]>) -> bool {
+    let Some(content_type) = content_type else {
+        return false;
+    };
+    let kind = content_type
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default();
+    kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accept_is_read_as_a_list_of_ranges() {
+        for (accept, json) in [
+            (None, true),
+            (Some("application/json, text/event-stream"), true),
+            (Some("text/event-stream,Application/JSON;q=0.5"), true),
+            (Some("*/*"), true),
+            (Some("application/*"), true),
+            (Some("text/event-stream"), false),
+            (Some("text/html"), false),
+            (Some(""), false),
+        ] {
+            let accept = accept.map(str::as_bytes);
+            assert_eq!(accepts(accept, "application/json"), json, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn only_json_is_json() {
+        for (kind, json) in [
+            (Some("application/json"), true),
+            (Some("Application/JSON; charset=utf-8"), true),
+            (Some("text/plain"), false),
+            (Some("application/json-patch+json"), false),
+            (None, false),
+        ] {
+            assert_eq!(is_json(kind.map(str::as_bytes)), json, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_a_source_of_headers() {
+        let list = vec![("Mcp-Method", " tools/list "), ("X", "y")];
+        let head = Head::of(Method::Post, &list);
+        assert_eq!(head.mcp_method, Some(b"tools/list".as_slice()));
+    }
+}
