@@ -12,6 +12,7 @@ pub mod model;
 pub mod pool;
 pub mod ports;
 pub mod run;
+pub mod server;
 pub mod store;
 pub mod tool;
 pub mod transport;

@@ -117,7 +117,12 @@ impl Question {
         Self::new(QuestionKind::Roots, Value::Null)
     }
 
-    fn new(kind: QuestionKind, request: Value) -> Self {
+    /// A question that only stands for its kind.
+    pub(crate) const fn of_kind(kind: QuestionKind) -> Self {
+        Self::new(kind, Value::Null)
+    }
+
+    const fn new(kind: QuestionKind, request: Value) -> Self {
         Self {
             key: None,
             kind,

@@ -9,7 +9,11 @@ use std::{
 
 /// A map from a type to one value of it, for the extractor `Ctx<T>`.
 #[derive(Clone, Default)]
-pub struct Context(HashMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>);
+pub struct Context {
+    values: HashMap<TypeId, (&'static str, Arc<dyn Any + Send + Sync>)>,
+    /// Types whose values come with each request.
+    promised: Vec<TypeId>,
+}
 
 impl Context {
     /// Makes an empty context.
@@ -25,7 +29,8 @@ impl Context {
 
     /// Adds a shared value; it takes the place of one of the same type.
     pub fn insert_arc<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
-        self.0.insert(TypeId::of::<T>(), (type_name::<T>(), value));
+        self.values
+            .insert(TypeId::of::<T>(), (type_name::<T>(), value));
     }
 
     /// Adds a value and gives the context back.
@@ -38,26 +43,32 @@ impl Context {
     /// Gives the value of a type.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        let (_, value) = self.0.get(&TypeId::of::<T>())?;
+        let (_, value) = self.values.get(&TypeId::of::<T>())?;
         Arc::clone(value).downcast().ok()
     }
 
-    /// Tells whether there is a value of a type.
+    /// Tells whether there is a value of a type, or will be in every request.
     #[must_use]
     pub fn contains<T: 'static>(&self) -> bool {
-        self.0.contains_key(&TypeId::of::<T>())
+        let id = TypeId::of::<T>();
+        self.values.contains_key(&id) || self.promised.contains(&id)
+    }
+
+    /// Promises that every request brings a value of a type.
+    pub(crate) fn promise<T: 'static>(&mut self) {
+        self.promised.push(TypeId::of::<T>());
     }
 
     /// Tells whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.values.is_empty()
     }
 
     /// Adds all values of another context; they take the place of those of the same type.
     pub fn extend(&mut self, other: &Self) {
-        for (id, value) in &other.0 {
-            self.0.insert(*id, value.clone());
+        for (id, value) in &other.values {
+            self.values.insert(*id, value.clone());
         }
     }
 }
@@ -65,7 +76,7 @@ impl Context {
 impl fmt::Debug for Context {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_set()
-            .entries(self.0.values().map(|(name, _)| name))
+            .entries(self.values.values().map(|(name, _)| name))
             .finish()
     }
 }

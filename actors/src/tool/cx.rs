@@ -220,6 +220,21 @@ impl ToolCx {
         accept(&question, &key, answer)
     }
 
+    /// Tells whether a question of this kind could be answered now.
+    #[must_use]
+    pub fn can_ask(&self, kind: QuestionKind) -> bool {
+        match (&self.0.sampling, kind) {
+            (Sampling::Local(_), QuestionKind::Sampling) => return true,
+            (Sampling::Refuse(_), QuestionKind::Sampling) => return false,
+            _ => {}
+        }
+        match &self.0.input {
+            InputMode::Pause => true,
+            InputMode::Refuse(_) => false,
+            InputMode::Ask(asker) => asker.admit(&Question::of_kind(kind)).is_ok(),
+        }
+    }
+
     /// Sends an event of the application's own to the chat.
     pub fn emit(&self, name: impl Into<String>, value: Value) {
         self.notify(|| ToolNotice::Custom {

@@ -1,0 +1,128 @@
+//! The MCP server: both eras at one endpoint, without a mailbox on the way of a stateless request.
+//!
+//! [`McpServer::handle`] takes a framework-free request. Everything that can be decided is decided
+//! while it is called; the future it gives holds nothing of the request.
+
+mod batch;
+mod builder;
+mod call;
+mod capability;
+mod dispatch;
+mod drain;
+mod handling;
+mod listing;
+mod options;
+mod reply;
+mod stream;
+
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+
+pub use self::{
+    builder::{McpServerBuilder, ServerError},
+    handling::Handling,
+    options::Options,
+    stream::EventStream,
+};
+use self::{drain::Work, listing::Listings};
+use crate::{
+    machine::{param_headers::ParamHeader, seal::SealKey},
+    tool::{Context, Sampler, Tool, ToolCx},
+    wire::http,
+};
+
+/// A response of the server.
+pub type Response = http::Response<EventStream>;
+
+/// What the server does with clients of the 2025 versions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Sessions {
+    /// Serves each request by itself, without a session. A tool cannot ask such a client.
+    #[default]
+    Stateless,
+    /// Refuses them and names the version that is served.
+    Reject,
+}
+
+/// An MCP server: configuration and tools, built once. Cheap to clone, `Send` and `Sync`.
+#[derive(Clone)]
+pub struct McpServer(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    /// By name, for calls; the order of the list is in the listings.
+    tools: HashMap<Box<str>, Entry>,
+    listings: Listings,
+    context: Arc<Context>,
+    /// For tools that neither ask nor report nor know the caller.
+    bare_cx: ToolCx,
+    sessions: Sessions,
+    sampling: Sampling,
+    state_key: SealKey,
+    state_ttl: Duration,
+    max_body_bytes: usize,
+    keep_alive: Duration,
+    work: Work,
+}
+
+/// A tool and what is known about it since the build.
+struct Entry {
+    tool: Tool,
+    /// Arguments that headers mirror.
+    headers: Vec<ParamHeader>,
+    output: OutputShape,
+}
+
+/// How results of a tool are structured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OutputShape {
+    /// There is an output schema, so every value is structured content.
+    declared: bool,
+    /// The schema is not an object's: 2025 clients get `{"result": …}`.
+    wrapped: bool,
+}
+
+/// Who answers `ToolCx::sample`.
+enum Sampling {
+    Nobody,
+    Client,
+    Local(Arc<dyn Sampler>),
+}
+
+impl McpServer {
+    /// Starts a server with its name and version.
+    #[expect(
+        clippy::new_ret_no_self,
+        reason = "a server has to be built and checked"
+    )]
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> McpServerBuilder {
+        McpServerBuilder::new(name.into(), version.into())
+    }
+
+    /// Gives the server's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Gives the largest body that the server reads, in bytes.
+    #[must_use]
+    pub fn max_body_bytes(&self) -> usize {
+        self.0.max_body_bytes
+    }
+
+    /// Gives the tools by name, in no order.
+    pub fn tools(&self) -> impl Iterator<Item = &Tool> {
+        self.0.tools.values().map(|entry| &entry.tool)
+    }
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("McpServer")
+            .field("name", &self.0.name)
+            .field("tools", &self.0.tools.len())
+            .field("sessions", &self.0.sessions)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,69 @@
+//! JSON-RPC arrays, which only 2025-03-26 has.
+
+use bytes::{Bytes, BytesMut};
+use serde_json::value::RawValue;
+
+use super::{Handling, McpServer, Options, Response, reply};
+use crate::{
+    machine::era::{self, Era},
+    wire::{
+        http::{Body, Head},
+        jsonrpc::{RpcError, code},
+        version::V2025_03_26,
+    },
+};
+
+/// Messages of one array. Each may start a tool, so one body must not start thousands.
+const MAX_BATCH: usize = 50;
+
+impl McpServer {
+    pub(super) fn batch(&self, head: &Head<'_>, text: &str, options: &Options) -> Handling {
+        let invalid = |message: String| {
+            let error = RpcError::new(code::INVALID_REQUEST, message);
+            reply::refuse(400, None, false, &error).into()
+        };
+        if era::choose(head.protocol_version, None) != Era::Legacy(V2025_03_26) {
+            return invalid(format!("a JSON-RPC array is served only for {V2025_03_26}"));
+        }
+        let elements: Vec<&RawValue> = match serde_json::from_str(text) {
+            Ok(elements) => elements,
+            Err(error) => {
+                let message = format!("the body is not JSON: {error}");
+                let error = RpcError::new(code::PARSE_ERROR, message);
+                return reply::refuse(400, None, false, &error).into();
+            }
+        };
+        if elements.is_empty() || elements.len() > MAX_BATCH {
+            return invalid(format!("an array holds 1 to {MAX_BATCH} messages"));
+        }
+        let handlings: Vec<Handling> = elements
+            .into_iter()
+            .map(|element| self.element(head, element.get(), options.clone()))
+            .collect();
+        Handling::batch(Box::pin(async move {
+            let responses = futures_util::future::join_all(handlings).await;
+            join(responses)
+        }))
+    }
+}
+
+fn join(responses: Vec<Response>) -> Response {
+    let bodies: Vec<Bytes> = responses
+        .into_iter()
+        .filter_map(|response| match response.body {
+            Body::Json(body) => Some(body),
+            Body::Empty | Body::Events(_) | Body::Stream(_) => None,
+        })
+        .collect();
+    if bodies.is_empty() {
+        return Response::empty(202);
+    }
+    let room = bodies.iter().map(|body| body.len() + 1).sum::<usize>() + 1;
+    let mut out = BytesMut::with_capacity(room);
+    for (at, body) in bodies.iter().enumerate() {
+        out.extend_from_slice(if at == 0 { b"[" } else { b"," });
+        out.extend_from_slice(body);
+    }
+    out.extend_from_slice(b"]");
+    Response::json(200, out.freeze())
+}

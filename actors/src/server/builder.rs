@@ -1,0 +1,284 @@
+//! Describes a server and checks it before it serves anything.
+
+use std::{collections::HashMap, fmt, future::Future, sync::Arc, time::Duration};
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Entry, Inner, McpServer, OutputShape, Sampling, Sessions,
+    drain::Work,
+    listing::{Listings, Profile},
+};
+use crate::{
+    machine::{
+        param_headers::{ParamHeaderError, annotated},
+        schema::is_object,
+        seal::SealKey,
+    },
+    tool::{Context, IntoToolError, SampleRequest, Sampler, Tool, ToolCx, ToolDefError, ToolError},
+};
+
+/// The largest body by default: a call with a few megabytes of base64 fits.
+const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+/// How long a question stays answerable by default.
+const STATE_TTL: Duration = Duration::from_hours(1);
+/// How often a silent stream says that it lives, by default. Proxies give up after 30 to 60 s.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// The longest name that the spec recommends.
+const MAX_NAME_BYTES: usize = 128;
+
+/// Why a server cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// Two tools have the same name.
+    #[error("there are two tools named `{0}`")]
+    DuplicateTool(String),
+    /// A name that clients may not be able to use.
+    #[error("`{0}` is no tool name: 1 to 128 of letters, digits, `_`, `-` and `.`")]
+    ToolName(String),
+    /// A tool of the browser has no place in an MCP server.
+    #[error("tool `{0}` has no executor")]
+    ClientTool(String),
+    /// A tool could never be called.
+    #[error(transparent)]
+    Tool(#[from] ToolDefError),
+    /// An `x-mcp-header` is invalid, and clients would drop the tool.
+    #[error("tool `{tool}`: {source}")]
+    ParamHeader {
+        /// The tool.
+        tool: String,
+        /// What is wrong.
+        source: ParamHeaderError,
+    },
+}
+
+/// Describes a server.
+///
+/// Without any setting: no tools, no instructions, 2025 clients are served without sessions,
+/// nobody answers `sample`, the key of `requestState` is random per process.
+pub struct McpServerBuilder {
+    profile: Profile,
+    tools: Vec<Tool>,
+    context: Context,
+    sessions: Sessions,
+    sampling: Sampling,
+    state_key: Option<SealKey>,
+    state_ttl: Duration,
+    max_body_bytes: usize,
+    keep_alive: Duration,
+}
+
+impl McpServerBuilder {
+    pub(super) fn new(name: String, version: String) -> Self {
+        let mut info = Map::new();
+        info.insert("name".to_owned(), Value::from(name));
+        info.insert("version".to_owned(), Value::from(version));
+        Self {
+            profile: Profile {
+                info,
+                instructions: None,
+            },
+            tools: Vec::new(),
+            context: Context::new(),
+            sessions: Sessions::default(),
+            sampling: Sampling::Nobody,
+            state_key: None,
+            state_ttl: STATE_TTL,
+            max_body_bytes: MAX_BODY_BYTES,
+            keep_alive: KEEP_ALIVE,
+        }
+    }
+
+    /// Names the server for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        let title = Value::from(title.into());
+        self.profile.info.insert("title".to_owned(), title);
+        self
+    }
+
+    /// Tells clients how to use the server.
+    #[must_use]
+    pub fn instructions(mut self, text: impl Into<String>) -> Self {
+        self.profile.instructions = Some(text.into());
+        self
+    }
+
+    /// Adds a tool; the order is the order of the list.
+    #[must_use]
+    pub fn tool(mut self, tool: Tool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Adds tools.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Adds a value that tools reach as `Ctx<T>`.
+    #[must_use]
+    pub fn context<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.context.insert(value);
+        self
+    }
+
+    /// Promises that the host gives a value of this type with every request, by
+    /// [`Options::context`](super::Options::context), so that a tool may need it.
+    #[must_use]
+    pub fn request_context<T: Send + Sync + 'static>(mut self) -> Self {
+        self.context.promise::<T>();
+        self
+    }
+
+    /// Says what happens to clients of the 2025 versions.
+    #[must_use]
+    pub fn sessions(mut self, sessions: Sessions) -> Self {
+        self.sessions = sessions;
+        self
+    }
+
+    /// Answers `ToolCx::sample` inside the process.
+    #[must_use]
+    pub fn sample<F, Fut, E>(mut self, sampler: F) -> Self
+    where
+        F: Fn(SampleRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<String, E>> + 'static,
+        E: IntoToolError,
+    {
+        self.sampling = Sampling::Local(Arc::new(FnSampler(sampler)));
+        self
+    }
+
+    /// Answers `ToolCx::sample` by asking the client's model, in 2026.
+    #[must_use]
+    pub fn sample_from_client(mut self, ask: bool) -> Self {
+        self.sampling = if ask {
+            Sampling::Client
+        } else {
+            Sampling::Nobody
+        };
+        self
+    }
+
+    /// Sets the key that seals `requestState`. Nodes that serve the same clients share it.
+    #[must_use]
+    pub fn state_key(mut self, key: SealKey) -> Self {
+        self.state_key = Some(key);
+        self
+    }
+
+    /// Sets how long a question stays answerable; an hour by default.
+    #[must_use]
+    pub const fn state_ttl(mut self, ttl: Duration) -> Self {
+        self.state_ttl = ttl;
+        self
+    }
+
+    /// Sets the largest body that is read; 4 MiB by default.
+    #[must_use]
+    pub const fn max_body_bytes(mut self, bytes: usize) -> Self {
+        self.max_body_bytes = bytes;
+        self
+    }
+
+    /// Sets how often a silent stream says that it lives; 15 s by default.
+    #[must_use]
+    pub const fn keep_alive(mut self, period: Duration) -> Self {
+        self.keep_alive = period;
+        self
+    }
+
+    /// Builds the server.
+    ///
+    /// # Errors
+    /// [`ServerError`] for names that are taken or not allowed, schemas that do not compile, and
+    /// values that a tool needs and nobody gives.
+    pub fn build(self) -> Result<McpServer, ServerError> {
+        let mut entries = HashMap::with_capacity(self.tools.len());
+        for tool in &self.tools {
+            let entry = entry(tool, &self.context)?;
+            if entries.insert(Box::from(tool.name()), entry).is_some() {
+                return Err(ServerError::DuplicateTool(tool.name().to_owned()));
+            }
+        }
+        let context = Arc::new(self.context);
+        let name = self.profile.info.get("name").and_then(Value::as_str);
+        Ok(McpServer(Arc::new(Inner {
+            name: name.unwrap_or_default().to_owned(),
+            listings: Listings::new(&self.profile, &self.tools, self.sessions),
+            tools: entries,
+            bare_cx: ToolCx::builder().context(Arc::clone(&context)).build(),
+            context,
+            sessions: self.sessions,
+            sampling: self.sampling,
+            state_key: self.state_key.unwrap_or_else(SealKey::random),
+            state_ttl: self.state_ttl,
+            max_body_bytes: self.max_body_bytes,
+            keep_alive: self.keep_alive,
+            work: Work::default(),
+        })))
+    }
+}
+
+fn entry(tool: &Tool, context: &Context) -> Result<Entry, ServerError> {
+    let name = || tool.name().to_owned();
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if !(1..=MAX_NAME_BYTES).contains(&tool.name().len()) || !tool.name().bytes().all(allowed) {
+        return Err(ServerError::ToolName(name()));
+    }
+    if tool.is_client() {
+        return Err(ServerError::ClientTool(name()));
+    }
+    tool.check(context)?;
+    let headers = annotated(tool.input_schema()).map_err(|source| ServerError::ParamHeader {
+        tool: name(),
+        source,
+    })?;
+    let schema = tool.result_schema();
+    Ok(Entry {
+        tool: tool.clone(),
+        headers,
+        output: OutputShape {
+            declared: schema.is_some(),
+            wrapped: schema.is_some_and(|schema| !is_object(schema)),
+        },
+    })
+}
+
+struct FnSampler<F>(F);
+
+impl<F, Fut, E> Sampler for FnSampler<F>
+where
+    F: Fn(SampleRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<String, E>> + 'static,
+    E: IntoToolError,
+{
+    fn sample(
+        &self,
+        request: SampleRequest,
+        cancel: CancellationToken,
+    ) -> LocalBoxFuture<'static, Result<String, ToolError>> {
+        let answer = (self.0)(request);
+        Box::pin(async move {
+            tokio::select! {
+                answer = answer => answer.map_err(IntoToolError::into_tool_error),
+                () = cancel.cancelled() => Err(ToolError::new("the call was cancelled")),
+            }
+        })
+    }
+}
+
+impl fmt::Debug for McpServerBuilder {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("McpServerBuilder")
+            .field("info", &self.profile.info)
+            .field("tools", &self.tools.len())
+            .finish_non_exhaustive()
+    }
+}

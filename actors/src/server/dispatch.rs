@@ -1,0 +1,395 @@
+//! The way of a request: transport rules, era, headers, method.
+
+use serde_json::json;
+
+use super::{Handling, McpServer, Options, Response, Sessions, call, reply};
+use crate::{
+    machine::{
+        era::{self, Era},
+        headers::{check_encoded, check_plain},
+        message::{Read, read, read_text},
+    },
+    wire::{
+        http::{self, Body, Head, Method, Request},
+        jsonrpc::{RpcError, code},
+        mcp::envelope::{Envelope, Meta, Params},
+        version::{LEGACY, MODERN, V2025_11_25, is_modern},
+    },
+};
+
+/// When a client may try again after a drain began, in seconds.
+const RETRY_AFTER: u32 = 5;
+
+/// One request on its way to its method.
+pub(super) struct Call<'a> {
+    /// The id as JSON text.
+    pub(super) id: &'a str,
+    pub(super) era: Era,
+    pub(super) head: &'a Head<'a>,
+    pub(super) params: &'a Params<'a>,
+    pub(super) options: Options,
+    /// The answer may be a stream.
+    pub(super) streams: bool,
+}
+
+/// What serves a method.
+type Serve = fn(&McpServer, Call<'_>) -> Handling;
+
+/// Which member of the parameters `Mcp-Name` repeats.
+#[derive(Clone, Copy)]
+enum Mirror {
+    Nothing,
+    Name,
+}
+
+/// A method and what serves it in each era.
+struct MethodDef {
+    name: &'static str,
+    mirror: Mirror,
+    modern: Option<Serve>,
+    legacy: Option<Serve>,
+}
+
+/// Every method, the busiest first.
+const METHODS: [MethodDef; 5] = [
+    MethodDef {
+        name: "tools/call",
+        mirror: Mirror::Name,
+        modern: Some(call::tools_call),
+        legacy: Some(call::tools_call),
+    },
+    MethodDef {
+        name: "tools/list",
+        mirror: Mirror::Nothing,
+        modern: Some(tools_list),
+        legacy: Some(tools_list),
+    },
+    MethodDef {
+        name: "server/discover",
+        mirror: Mirror::Nothing,
+        modern: Some(discover),
+        legacy: None,
+    },
+    MethodDef {
+        name: "initialize",
+        mirror: Mirror::Nothing,
+        modern: None,
+        legacy: Some(initialize),
+    },
+    MethodDef {
+        name: "ping",
+        mirror: Mirror::Nothing,
+        modern: None,
+        legacy: Some(ping),
+    },
+];
+
+impl Call<'_> {
+    /// Answers with a result that is there as JSON text.
+    pub(super) fn result(&self, parts: &[&[u8]]) -> Handling {
+        Response::json(200, reply::result(self.id, parts)).into()
+    }
+
+    /// Answers with an error. What the method itself finds wrong stands in a 200.
+    pub(super) fn error(&self, error: &RpcError) -> Handling {
+        self.error_status(200, error)
+    }
+
+    /// Answers with an error under a status of its own.
+    pub(super) fn error_status(&self, status: u16, error: &RpcError) -> Handling {
+        reply::refuse(status, Some(self.id), self.era.is_modern(), error).into()
+    }
+
+    fn not_found(&self) -> Handling {
+        let status = if self.era.is_modern() { 404 } else { 200 };
+        self.error_status(
+            status,
+            &RpcError::new(code::METHOD_NOT_FOUND, "Method not found"),
+        )
+    }
+}
+
+impl McpServer {
+    /// Handles a request.
+    ///
+    /// All that can be decided at once is decided in this call, so the future borrows nothing. Drop
+    /// the future, or the stream of its response, when the client has gone: in 2026 that cancels
+    /// the call. Origin, Host and authorization are the host's to check before.
+    pub fn handle(&self, request: Request<'_>, options: Options) -> Handling {
+        let head = &request.head;
+        let modern = head
+            .protocol_version
+            .and_then(|version| std::str::from_utf8(version).ok())
+            .is_some_and(is_modern);
+        if let Some(response) = self.refusal(head, request.body.len(), modern) {
+            return response.into();
+        }
+        let streams = http::accepts(head.accept, "text/event-stream");
+        match read(request.body) {
+            Read::Message(message) => self.message(head, &message, None, options, streams),
+            Read::Repaired { text, error } => match read_text(&text) {
+                Read::Message(message) => {
+                    self.message(head, &message, Some(&error), options, streams)
+                }
+                _ => reply::refuse(400, None, modern, &error).into(),
+            },
+            Read::Array(text) if !modern => self.batch(head, text, &options),
+            Read::Response if !modern => Response::empty(202).into(),
+            Read::Array(_) | Read::Response => {
+                let error = RpcError::new(
+                    code::INVALID_REQUEST,
+                    "one request or one notification is expected",
+                );
+                reply::refuse(400, None, modern, &error).into()
+            }
+            Read::Broken(broken) => {
+                reply::refuse(400, broken.id.as_deref(), modern, &broken.error).into()
+            }
+        }
+    }
+
+    /// The rules of the transport, before the body is looked at: gives the refusal.
+    fn refusal(&self, head: &Head<'_>, body_bytes: usize, modern: bool) -> Option<Response> {
+        let refuse = |status: u16, code: i64, message: &'static str| {
+            reply::refuse(status, None, modern, &RpcError::new(code, message))
+        };
+        if head.method != Method::Post {
+            let mut response = refuse(405, code::SERVER_ERROR, "Method not allowed.");
+            response.allow = Some("POST");
+            return Some(response);
+        }
+        if self.0.work.is_draining() {
+            let mut response = refuse(503, code::INTERNAL_ERROR, "the server is shutting down");
+            response.retry_after = Some(RETRY_AFTER);
+            return Some(response);
+        }
+        if !http::is_json(head.content_type) {
+            let message = "Content-Type has to be application/json";
+            return Some(refuse(415, code::INVALID_REQUEST, message));
+        }
+        if !http::accepts(head.accept, "application/json") {
+            let message = "Accept has to allow application/json";
+            return Some(refuse(406, code::INVALID_REQUEST, message));
+        }
+        (body_bytes > self.0.max_body_bytes).then(|| self.body_too_large(modern))
+    }
+
+    /// Answers a body that is larger than the server reads.
+    #[must_use]
+    pub fn body_too_large(&self, modern: bool) -> Response {
+        let message = format!(
+            "the body is larger than {} bytes: raise max_body_bytes",
+            self.0.max_body_bytes
+        );
+        let error = RpcError::new(code::INVALID_REQUEST, message);
+        reply::refuse(413, None, modern, &error)
+    }
+
+    fn message(
+        &self,
+        head: &Head<'_>,
+        message: &Envelope<'_>,
+        wrong: Option<&RpcError>,
+        options: Options,
+        streams: bool,
+    ) -> Handling {
+        let none = Params::default();
+        let params = message.params.as_deref().unwrap_or(&none);
+        let meta = params.meta.as_deref();
+        let version = meta.and_then(|meta| meta.protocol_version.as_deref());
+        let era = era::choose(head.protocol_version, version);
+        let Some(id) = message.id else {
+            return notification(head, message, era);
+        };
+        let call = Call {
+            id: id.get(),
+            era,
+            head,
+            params,
+            options,
+            streams,
+        };
+        let method = METHODS
+            .iter()
+            .find(|method| method.name == &*message.method);
+        if era.is_modern() {
+            if let Err((status, error)) = self.check_modern(head, message, meta, method, params) {
+                return call.error_status(status, &error);
+            }
+        } else if let Err((status, error)) = self.check_legacy(era, head, params) {
+            return call.error_status(status, &error);
+        }
+        let serve = method.and_then(|method| {
+            if era.is_modern() {
+                method.modern
+            } else {
+                method.legacy
+            }
+        });
+        match (serve, wrong) {
+            (None, _) => call.not_found(),
+            (Some(_), Some(wrong)) => call.error(wrong),
+            (Some(serve), None) => serve(self, call),
+        }
+    }
+
+    /// The order satisfies every reading of the spec: the header is there, `_meta` is complete,
+    /// both agree, the version is served, the other headers agree.
+    fn check_modern(
+        &self,
+        head: &Head<'_>,
+        message: &Envelope<'_>,
+        meta: Option<&Meta<'_>>,
+        method: Option<&MethodDef>,
+        params: &Params<'_>,
+    ) -> Result<(), (u16, RpcError)> {
+        let mismatch = |error| (400, error);
+        let body_version = meta.and_then(|meta| meta.protocol_version.as_deref());
+        if head.protocol_version.is_none() {
+            let body = body_version.unwrap_or_default();
+            check_plain("mcp-protocol-version", None, body).map_err(mismatch)?;
+        }
+        let declared = meta.and_then(|meta| meta.client_capabilities);
+        let missing = |name: &str| {
+            let message = format!("`_meta` lacks io.modelcontextprotocol/{name}");
+            (400, RpcError::new(code::INVALID_PARAMS, message))
+        };
+        let version = body_version.ok_or_else(|| missing("protocolVersion"))?;
+        if !declared.is_some_and(|raw| raw.get().starts_with('{')) {
+            return Err(missing("clientCapabilities"));
+        }
+        check_plain("mcp-protocol-version", head.protocol_version, version).map_err(mismatch)?;
+        if !MODERN.contains(&version) {
+            return Err((400, self.unsupported(Some(version))));
+        }
+        check_plain("mcp-method", head.mcp_method, &message.method).map_err(mismatch)?;
+        match method.map(|method| method.mirror) {
+            Some(Mirror::Name) => match params.name.as_deref() {
+                Some(name) => check_encoded("mcp-name", head.mcp_name, name).map_err(mismatch),
+                None => Ok(()),
+            },
+            Some(Mirror::Nothing) | None => Ok(()),
+        }
+    }
+
+    fn check_legacy(
+        &self,
+        era: Era,
+        head: &Head<'_>,
+        params: &Params<'_>,
+    ) -> Result<(), (u16, RpcError)> {
+        let header = head
+            .protocol_version
+            .map(|version| String::from_utf8_lossy(version));
+        if self.0.sessions == Sessions::Reject {
+            let asked = params.protocol_version.as_deref().or(header.as_deref());
+            return Err((400, self.unsupported(asked)));
+        }
+        if era == Era::Unknown {
+            let message = format!(
+                "Bad Request: Unsupported protocol version: {} (supported versions: {})",
+                header.unwrap_or_default(),
+                LEGACY.join(", "),
+            );
+            return Err((400, RpcError::new(code::SERVER_ERROR, message)));
+        }
+        Ok(())
+    }
+
+    fn unsupported(&self, requested: Option<&str>) -> RpcError {
+        let supported = &self.0.listings.versions;
+        let (message, data) = match requested {
+            Some(version) => (
+                format!("Unsupported protocol version: {version}"),
+                json!({"supported": supported, "requested": version}),
+            ),
+            None => (
+                "Unsupported protocol version: the request did not name a protocol version"
+                    .to_owned(),
+                json!({"supported": supported}),
+            ),
+        };
+        RpcError::new(code::UNSUPPORTED_PROTOCOL_VERSION, message).with_data(data)
+    }
+
+    /// Handles one element of a batch. Those exist only in the old era, and only for requests that
+    /// need no handshake.
+    pub(super) fn element(&self, head: &Head<'_>, text: &str, options: Options) -> Handling {
+        let refuse =
+            |id: Option<&str>, error: &RpcError| reply::refuse(400, id, false, error).into();
+        let alone = RpcError::new(
+            code::INVALID_REQUEST,
+            "this message cannot be part of a batch",
+        );
+        match read_text(text) {
+            Read::Message(message) => {
+                let meta = message
+                    .params
+                    .as_deref()
+                    .and_then(|params| params.meta.as_deref());
+                let modern = meta.is_some_and(|meta| meta.protocol_version.is_some());
+                if modern || &*message.method == "initialize" {
+                    return refuse(message.id.map(serde_json::value::RawValue::get), &alone);
+                }
+                self.message(head, &message, None, options, false)
+            }
+            Read::Repaired { text, error } => match read_text(&text) {
+                Read::Message(message) => {
+                    self.message(head, &message, Some(&error), options, false)
+                }
+                _ => refuse(None, &error),
+            },
+            Read::Response => Response::empty(202).into(),
+            Read::Array(_) => refuse(None, &alone),
+            Read::Broken(broken) => refuse(broken.id.as_deref(), &broken.error),
+        }
+    }
+}
+
+/// A notification has no answer. None that clients send over HTTP means anything without a session.
+fn notification(head: &Head<'_>, message: &Envelope<'_>, era: Era) -> Handling {
+    if era.is_modern() && head.mcp_method.is_some() {
+        let checked = check_plain("mcp-method", head.mcp_method, &message.method);
+        if let Err(error) = checked {
+            return reply::refuse(400, None, true, &error).into();
+        }
+    }
+    Response::new(202, Body::Empty).into()
+}
+
+fn tools_list(server: &McpServer, call: Call<'_>) -> Handling {
+    let Some([modern, legacy]) = &server.0.listings.tools else {
+        return call.not_found();
+    };
+    if call.params.cursor.is_some() {
+        // The list is one page, so no cursor was ever given out.
+        return call.error(&RpcError::new(
+            code::INVALID_PARAMS,
+            "the cursor is not known",
+        ));
+    }
+    call.result(&[if call.era.is_modern() { modern } else { legacy }])
+}
+
+fn discover(server: &McpServer, call: Call<'_>) -> Handling {
+    call.result(&[&server.0.listings.discover])
+}
+
+fn initialize(server: &McpServer, call: Call<'_>) -> Handling {
+    let Some(asked) = call.params.protocol_version.as_deref() else {
+        let error = RpcError::new(code::INVALID_PARAMS, "protocolVersion is required");
+        return call.error(&error);
+    };
+    let known = LEGACY.into_iter().find(|version| *version == asked);
+    let version = known.unwrap_or(V2025_11_25);
+    call.result(&[
+        br#"{"protocolVersion":""#,
+        version.as_bytes(),
+        b"\"",
+        &server.0.listings.initialize_tail,
+    ])
+}
+
+fn ping(_server: &McpServer, call: Call<'_>) -> Handling {
+    call.result(&[b"{}"])
+}

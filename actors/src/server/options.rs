@@ -1,0 +1,41 @@
+//! What the host knows about one request.
+
+use std::sync::Arc;
+
+use crate::{tool::Context, wire::auth::AuthInfo};
+
+/// What the host knows about one request: the caller it has verified, and values for the tools.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub(super) auth: Option<Arc<AuthInfo>>,
+    pub(super) context: Option<Context>,
+}
+
+impl Options {
+    /// Makes options without a caller and without values.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the caller. The host has verified it; the server asks for nothing more.
+    #[must_use]
+    pub fn auth_info(mut self, auth: AuthInfo) -> Self {
+        self.auth = Some(Arc::new(auth));
+        self
+    }
+
+    /// Adds a value that tools reach as `Ctx<T>` in this request.
+    #[must_use]
+    pub fn context<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.context.get_or_insert_default().insert(value);
+        self
+    }
+
+    /// Adds a shared value that tools reach as `Ctx<T>` in this request.
+    #[must_use]
+    pub fn shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
+        self.context.get_or_insert_default().insert_arc(value);
+        self
+    }
+}
