@@ -7,4 +7,6 @@
 pub mod prelude;
 pub mod web;
 
-pub use roscius_actors::{client, machine, model, pool, ports, store, tool, transport, wire};
+pub use roscius_actors::{
+    client, gauge, machine, model, pool, ports, server, store, tool, transport, wire,
+};

@@ -1,12 +1,13 @@
 //! The names that most applications need. Nothing here shadows a name of std or actix.
 
-pub use roscius_actors::tool::{
-    Args, Ctx, Input, InputError, InputResponse, Json, Question, SampleRequest, Tool, ToolCx,
-    ToolError,
-};
 pub use roscius_actors::{
     client::McpClient,
     model::{DemoModel, OpenAi, ScriptedModel},
     pool::McpPool,
+    server::{McpServer, Options, Sessions},
+    tool::{
+        Args, Ctx, Input, InputError, InputResponse, Json, Question, SampleRequest, Tool, ToolCx,
+        ToolError,
+    },
     transport::Http,
 };

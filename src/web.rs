@@ -7,10 +7,12 @@ mod body;
 )]
 mod chat;
 pub mod guard;
+mod mcp;
 mod stream;
 
 pub use self::{
     chat::{Caller, ChatRoutes, MAX_CHAT_BODY_BYTES},
     guard::Guard,
+    mcp::{McpRoutes, mcp},
     stream::{EventBody, Framing, KEEP_ALIVE},
 };

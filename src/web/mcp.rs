@@ -1,0 +1,314 @@
+//! The MCP endpoint: every method of one path.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use actix_web::{
+    HttpRequest, HttpResponse, Resource,
+    body::{BodySize, BoxBody, MessageBody},
+    dev::{AppService, HttpServiceFactory},
+    http::{
+        Method, StatusCode,
+        header::{self, HeaderMap, HeaderName, HeaderValue},
+    },
+    web::{Payload, ServiceConfig},
+};
+use bytes::Bytes;
+use futures_util::{Stream as _, future::LocalBoxFuture};
+use roscius_actors::{
+    server::{EventStream, McpServer, Options, Response},
+    wire::{
+        http::{self, Body, Head, Headers, REPEATED, Request},
+        version::is_modern,
+    },
+};
+
+use super::{
+    body::{BodyError, read_body},
+    guard::{Cors, Guard, Refusal},
+};
+
+const METHODS: &str = "POST, OPTIONS";
+/// What a page may send: the star stands for `Mcp-Param-*`, and does not cover `authorization`.
+const REQUEST_HEADERS: &str = "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id, *";
+
+static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Serves an MCP server at a path, for [`App::configure`](actix_web::App::configure). Use
+/// [`McpRoutes`] to set anything.
+pub fn mcp(path: &str, server: &McpServer) -> impl FnOnce(&mut ServiceConfig) + Clone + use<> {
+    McpRoutes::new(path, server).routes()
+}
+
+/// Knows the caller of a request, or refuses it.
+trait Authorize: Send + Sync {
+    fn call(&self, request: HttpRequest) -> LocalBoxFuture<'static, Result<Options, HttpResponse>>;
+}
+
+impl<F, Fut> Authorize for F
+where
+    F: Fn(HttpRequest) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<Options, HttpResponse>> + 'static,
+{
+    fn call(&self, request: HttpRequest) -> LocalBoxFuture<'static, Result<Options, HttpResponse>> {
+        Box::pin(self(request))
+    }
+}
+
+/// An MCP endpoint on its way into an application: `App::configure(endpoint.routes())` or
+/// `App::service(endpoint)`.
+#[derive(Clone)]
+pub struct McpRoutes {
+    path: String,
+    endpoint: Endpoint,
+}
+
+#[derive(Clone)]
+struct Endpoint {
+    server: McpServer,
+    guard: Guard,
+    authorize: Option<Arc<dyn Authorize>>,
+}
+
+impl McpRoutes {
+    /// Starts with a path and the server behind it.
+    #[must_use]
+    pub fn new(path: &str, server: &McpServer) -> Self {
+        Self {
+            path: path.to_owned(),
+            endpoint: Endpoint {
+                server: server.clone(),
+                guard: Guard::new(),
+                authorize: None,
+            },
+        }
+    }
+
+    /// Lets pages of these origins send requests, see [`Guard::allow_origins`].
+    #[must_use]
+    pub fn allow_origins<S: Into<String>>(mut self, origins: impl IntoIterator<Item = S>) -> Self {
+        self.endpoint.guard = self.endpoint.guard.allow_origins(origins);
+        self
+    }
+
+    /// Names the hosts that requests may be sent to, see [`Guard::allowed_hosts`].
+    #[must_use]
+    pub fn allowed_hosts<S: Into<String>>(mut self, hosts: impl IntoIterator<Item = S>) -> Self {
+        self.endpoint.guard = self.endpoint.guard.allowed_hosts(hosts);
+        self
+    }
+
+    /// Says who sends a request and which values its tools get, or answers it. The hook is called
+    /// before the body is read; without it nobody is known.
+    #[must_use]
+    pub fn authorize<F, Fut>(mut self, hook: F) -> Self
+    where
+        F: Fn(HttpRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Options, HttpResponse>> + 'static,
+    {
+        self.endpoint.authorize = Some(Arc::new(hook));
+        self
+    }
+
+    /// Gives what [`App::configure`](actix_web::App::configure) takes.
+    pub fn routes(self) -> impl FnOnce(&mut ServiceConfig) + Clone + use<> {
+        move |config: &mut ServiceConfig| {
+            config.service(self);
+        }
+    }
+}
+
+impl HttpServiceFactory for McpRoutes {
+    fn register(self, config: &mut AppService) {
+        let endpoint = Rc::new(self.endpoint);
+        let serve = move |request: HttpRequest, payload: Payload| {
+            let endpoint = Rc::clone(&endpoint);
+            async move { endpoint.serve(request, payload).await }
+        };
+        Resource::new(self.path.as_str()).to(serve).register(config);
+    }
+}
+
+impl fmt::Debug for McpRoutes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("McpRoutes")
+            .field("path", &self.path)
+            .field("server", &self.endpoint.server)
+            .field("guard", &self.endpoint.guard)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    async fn serve(&self, request: HttpRequest, payload: Payload) -> HttpResponse {
+        let cors = match self.guard.check(&request) {
+            Ok(cors) => cors,
+            Err(refusal) => return forbidden(&request, refusal),
+        };
+        if request.method() == Method::OPTIONS {
+            return self.guard.preflight(&cors, METHODS, REQUEST_HEADERS);
+        }
+        let options = match &self.authorize {
+            None => Options::new(),
+            Some(hook) => match hook.call(request.clone()).await {
+                Ok(options) => options,
+                Err(mut response) => {
+                    cors.apply(response.headers_mut(), "");
+                    return response;
+                }
+            },
+        };
+        let body = match self.body(&request, payload).await {
+            Ok(body) => body,
+            Err(refused) => return respond(refused, &cors),
+        };
+        let headers = Values(request.headers());
+        let request = Request {
+            head: headers.head(request.method()),
+            body: &body,
+        };
+        let handling = self.server.handle(request, options);
+        respond(handling.await, &cors)
+    }
+
+    /// Reads the body of a message; a request that is none is answered without it.
+    async fn body(&self, request: &HttpRequest, payload: Payload) -> Result<Bytes, Response> {
+        if request.method() != Method::POST {
+            return Ok(Bytes::new());
+        }
+        let mut payload = payload.into_inner();
+        let read = read_body(request, &mut payload, self.server.max_body_bytes()).await;
+        read.map_err(|error| match error {
+            BodyError::TooLarge(_) => self.server.body_too_large(names_modern(request.headers())),
+            other => Response::empty(other.status().as_u16()),
+        })
+    }
+}
+
+fn names_modern(headers: &HeaderMap) -> bool {
+    headers
+        .get(&PROTOCOL_VERSION)
+        .and_then(|version| version.to_str().ok())
+        .is_some_and(is_modern)
+}
+
+fn forbidden(request: &HttpRequest, refusal: Refusal) -> HttpResponse {
+    let id = if names_modern(request.headers()) {
+        ""
+    } else {
+        r#""id":null,"#
+    };
+    // The sentences of a refusal need no escaping.
+    let body =
+        format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":-32600,"message":"{refusal}"}}}}"#);
+    let mut response = HttpResponse::with_body(StatusCode::FORBIDDEN, BoxBody::new(body));
+    put(
+        response.headers_mut(),
+        header::CONTENT_TYPE,
+        "application/json",
+    );
+    response
+}
+
+fn put(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
+    headers.insert(name, HeaderValue::from_static(value));
+}
+
+fn respond(response: Response, cors: &Cors) -> HttpResponse {
+    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let (body, kind) = match response.body {
+        Body::Json(body) => (BoxBody::new(body), Some("application/json")),
+        Body::Events(body) => (BoxBody::new(body), Some("text/event-stream")),
+        Body::Stream(stream) => (BoxBody::new(Events(stream)), Some("text/event-stream")),
+        _ => (BoxBody::new(()), None),
+    };
+    let mut http = HttpResponse::with_body(status, body);
+    let headers = http.headers_mut();
+    if let Some(kind) = kind {
+        put(headers, header::CONTENT_TYPE, kind);
+    }
+    if kind == Some("text/event-stream") {
+        put(headers, header::CACHE_CONTROL, "no-cache, no-transform");
+        put(headers, ACCEL_BUFFERING.clone(), "no");
+    }
+    if let Some(methods) = response.allow {
+        put(headers, header::ALLOW, methods);
+    }
+    if let Some(seconds) = response.retry_after {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    cors.apply(headers, "mcp-session-id");
+    http
+}
+
+/// The headers of a request, as the server reads them.
+struct Values<'a>(&'a HeaderMap);
+
+impl<'a> Values<'a> {
+    fn head(&'a self, method: &Method) -> Head<'a> {
+        let mut head = Head::new(match *method {
+            Method::POST => http::Method::Post,
+            Method::GET => http::Method::Get,
+            Method::DELETE => http::Method::Delete,
+            _ => http::Method::Other,
+        });
+        head.content_type = self.one(&header::CONTENT_TYPE);
+        // Ranges may stand in several Accept headers; the first one decides well enough.
+        head.accept = self.0.get(header::ACCEPT).map(HeaderValue::as_bytes);
+        head.protocol_version = self.one(&PROTOCOL_VERSION);
+        head.mcp_method = self.one(&MCP_METHOD);
+        head.mcp_name = self.one(&MCP_NAME);
+        head.session_id = self.one(&SESSION_ID);
+        head.last_event_id = self.one(&LAST_EVENT_ID);
+        head.others = self;
+        head
+    }
+
+    /// A header that came twice may have been read differently on the way.
+    fn one(&self, name: &HeaderName) -> Option<&'a [u8]> {
+        let mut values = self.0.get_all(name);
+        let first = values.next()?;
+        if values.next().is_some() {
+            return Some(REPEATED);
+        }
+        Some(first.as_bytes().trim_ascii())
+    }
+}
+
+impl Headers for Values<'_> {
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        let name = HeaderName::try_from(name).ok()?;
+        self.one(&name)
+    }
+}
+
+/// A stream of events as a body. Dropping it tells the server that the client has gone.
+struct Events(EventStream);
+
+impl MessageBody for Events {
+    type Error = std::convert::Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Stream
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.0)
+            .poll_next(cx)
+            .map(|chunk| chunk.map(Ok))
+    }
+}
