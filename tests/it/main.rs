@@ -18,8 +18,10 @@ mod mcp_client_negotiation;
 mod mcp_client_peer;
 mod mcp_client_source;
 mod mcp_pool;
+mod mcp_server;
 mod model_openai;
 mod run_store;
+mod schema;
 
 #[path = "../fixture_host/scenario.rs"]
 mod scenario;

@@ -80,7 +80,11 @@ pub struct Question {
 
 impl Question {
     /// Asks a person to fill in a form: a flat object schema of strings, numbers, booleans, enums.
-    pub fn form(message: impl Into<String>, schema: Value) -> Self {
+    pub fn form(message: impl Into<String>, mut schema: Value) -> Self {
+        // MCP requires the member, even of a form without fields.
+        if let Value::Object(members) = &mut schema {
+            members.entry("properties").or_insert_with(|| json!({}));
+        }
         Self::new(
             QuestionKind::Form,
             json!({"message": message.into(), "mode": "form", "requestedSchema": schema}),
