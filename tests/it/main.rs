@@ -8,7 +8,9 @@
 )]
 
 mod chat_engine;
+mod chat_resume;
 mod chat_wire;
+mod chat_world;
 mod event_log;
 mod layering;
 mod mcp_client_calls;

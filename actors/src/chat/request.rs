@@ -108,6 +108,14 @@ impl ChatRun {
         }
     }
 
+    /// Sets the conversation as the client has it. Of a continuation only results of the browser's
+    /// tools and messages after the pause are read, as long as the pause is known here.
+    #[must_use]
+    pub fn messages(mut self, messages: impl Into<Messages>) -> Self {
+        self.request.messages = messages.into().0;
+        self
+    }
+
     /// Answers a question of the pause.
     #[must_use]
     pub fn answer(mut self, question: impl Into<InterruptId>, payload: Value) -> Self {
