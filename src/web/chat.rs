@@ -1,6 +1,7 @@
 //! The chat endpoint: `POST` runs, `DELETE` cancels, `OPTIONS` answers a preflight.
 
 mod caller;
+mod engine;
 mod respond;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use actix_web::{
 };
 use futures_util::future::LocalBoxFuture;
 use roscius_actors::{
+    chat::Chat,
     machine::run_input::{RunInputLimits, parse_run_input},
     ports::event_log::EventCursor,
     wire::{
@@ -24,7 +26,6 @@ use roscius_actors::{
     },
 };
 use serde::Deserialize;
-use tokio_util::sync::CancellationToken;
 
 pub use self::caller::Caller;
 use self::{
@@ -50,7 +51,7 @@ pub(super) trait Runs: Send + Sync + 'static {
     /// Starts a run.
     fn start(&self, run: StartRun) -> LocalBoxFuture<'static, Result<Started, Refused>>;
     /// Cancels a run; tells whether there is one.
-    fn cancel(&self, owner: Owner, run: RunId) -> LocalBoxFuture<'static, bool>;
+    fn cancel(&self, owner: &Owner, run: &RunId) -> bool;
     /// Tells whether no more runs are taken.
     fn is_draining(&self) -> bool;
 }
@@ -58,14 +59,12 @@ pub(super) trait Runs: Send + Sync + 'static {
 pub(super) struct StartRun {
     pub(super) input: RunAgentInput,
     pub(super) caller: Caller,
-    /// Fires when the client is gone.
-    pub(super) gone: CancellationToken,
 }
 
 pub(super) struct Started {
     pub(super) events: EventCursor,
-    /// Whether the run ends when its client goes away.
-    pub(super) cancel_on_detach: bool,
+    /// Tells the run that its client has gone.
+    pub(super) detach: Box<dyn FnOnce()>,
 }
 
 pub(super) enum Refused {
@@ -75,8 +74,22 @@ pub(super) enum Refused {
     Failed(Box<Event>),
 }
 
-/// A chat endpoint on its way into an application: `App::configure(chat.routes())` or
-/// `App::service(chat)`.
+/// Serves a chat at a path, for [`App::configure`](actix_web::App::configure). Use [`ChatRoutes`]
+/// to set anything.
+pub fn chat(path: &str, chat: &Chat) -> impl FnOnce(&mut ServiceConfig) + Clone + use<> {
+    ChatRoutes::new(path, chat).routes()
+}
+
+/// A chat endpoint on its way into an application: `App::configure(endpoint.routes())` or
+/// `App::service(endpoint)`.
+///
+/// | request | answer |
+/// | --- | --- |
+/// | `POST` with a run request as JSON | 200 and the events of the run; 400, 413 or 415 with a sentence for a body that is none; 503 and `retry-after` while the chat drains or is full |
+/// | `DELETE ?runId=` | 204, and the run ends with RUN_ERROR `aborted`; 404 for a run that the caller does not own |
+/// | `OPTIONS` | 204, with CORS headers for an allowed origin |
+///
+/// A client that goes away cancels its run, see [`OnDetach`](roscius_actors::chat::OnDetach).
 #[derive(Clone)]
 pub struct ChatRoutes {
     path: String,
@@ -94,7 +107,13 @@ struct Endpoint {
 }
 
 impl ChatRoutes {
-    pub(super) fn new(path: &str, runs: Arc<dyn Runs>) -> Self {
+    /// Starts with a path and the chat behind it.
+    #[must_use]
+    pub fn new(path: &str, chat: &Chat) -> Self {
+        Self::over(path, Arc::new(chat.clone()))
+    }
+
+    fn over(path: &str, runs: Arc<dyn Runs>) -> Self {
         Self {
             path: path.to_owned(),
             endpoint: Endpoint {
@@ -158,7 +177,7 @@ impl ChatRoutes {
     }
 
     /// Gives what [`App::configure`](actix_web::App::configure) takes.
-    pub fn routes(self) -> impl FnOnce(&mut ServiceConfig) {
+    pub fn routes(self) -> impl FnOnce(&mut ServiceConfig) + Clone + use<> {
         move |config| {
             config.service(self);
         }
@@ -260,33 +279,16 @@ async fn start(
     let input = parse_run_input(&body, &endpoint.limits)
         .map_err(|error| refused(StatusCode::BAD_REQUEST, &error))?;
     drop(body);
-    // From here on the run ends with its client, wherever this future is dropped.
-    let gone = CancellationToken::new();
-    let guard = gone.clone().drop_guard();
     let framing = framing(request);
-    let started = endpoint
-        .runs
-        .start(StartRun {
-            input,
-            caller,
-            gone,
-        })
-        .await;
-    let Started {
-        events,
-        cancel_on_detach,
-    } = match started {
+    let started = endpoint.runs.start(StartRun { input, caller }).await;
+    let started = match started {
         Ok(started) => started,
         Err(Refused::Unavailable(why)) => return Err(unavailable(why)),
         Err(Refused::Failed(event)) => return Ok(single_event(&event, framing)),
     };
-    let gone = guard.disarm();
-    let body = EventBody::new(events, framing).keep_alive(endpoint.keep_alive);
-    let body = if cancel_on_detach {
-        body.on_detach(move || gone.cancel())
-    } else {
-        body
-    };
+    let body = EventBody::new(started.events, framing)
+        .keep_alive(endpoint.keep_alive)
+        .on_detach(started.detach);
     Ok(respond::stream(framing).body(body))
 }
 
@@ -304,17 +306,10 @@ async fn cancel(endpoint: Endpoint, request: HttpRequest) -> HttpResponse {
     let query = Query::<CancelQuery>::from_query(request.query_string());
     let mut response = match query {
         Err(_) => refused(StatusCode::BAD_REQUEST, &"cancelling needs ?runId="),
-        Ok(query) => {
-            if endpoint
-                .runs
-                .cancel(caller.owner, query.into_inner().run_id)
-                .await
-            {
-                HttpResponse::new(StatusCode::NO_CONTENT)
-            } else {
-                refused(StatusCode::NOT_FOUND, &"no such run")
-            }
+        Ok(query) if endpoint.runs.cancel(&caller.owner, &query.run_id) => {
+            HttpResponse::new(StatusCode::NO_CONTENT)
         }
+        Ok(_) => refused(StatusCode::NOT_FOUND, &"no such run"),
     };
     cors.apply(response.headers_mut(), "");
     response

@@ -27,3 +27,6 @@ mod schema;
 
 #[path = "../fixture_host/scenario.rs"]
 mod scenario;
+mod served;
+mod chat_http;
+mod soak;

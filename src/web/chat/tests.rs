@@ -27,6 +27,7 @@ use roscius_actors::{
     wire::agui::EventKind,
 };
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -38,6 +39,7 @@ struct Played {
     keep_open: bool,
     seen: Mutex<Vec<StartRun>>,
     writers: Arc<Mutex<Vec<LogWriter>>>,
+    gone: CancellationToken,
 }
 
 impl Runs for Played {
@@ -48,6 +50,7 @@ impl Runs for Played {
         let key = LogKey::new(run.caller.owner.clone(), run.input.run_id.clone());
         self.seen.lock().unwrap().push(run);
         let (keep_open, writers) = (self.keep_open, Arc::clone(&self.writers));
+        let gone = self.gone.clone();
         async move {
             let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
             let writer = LogWriter::open(&log, key.clone(), LogOptions::default()).await;
@@ -71,15 +74,14 @@ impl Runs for Played {
             }
             Ok(Started {
                 events,
-                cancel_on_detach: true,
+                detach: Box::new(move || gone.cancel()),
             })
         }
         .boxed_local()
     }
 
-    fn cancel(&self, owner: Owner, run: RunId) -> LocalBoxFuture<'static, bool> {
-        let known = owner == Owner::new("ada") && run == RunId::from("r");
-        futures_util::future::ready(known).boxed_local()
+    fn cancel(&self, owner: &Owner, run: &RunId) -> bool {
+        *owner == Owner::new("ada") && *run == RunId::from("r")
     }
 
     fn is_draining(&self) -> bool {
@@ -89,7 +91,7 @@ impl Runs for Played {
 
 fn routes(played: Played) -> (Arc<Played>, ChatRoutes) {
     let played = Arc::new(played);
-    (Arc::clone(&played), ChatRoutes::new("/api/chat", played))
+    (Arc::clone(&played), ChatRoutes::over("/api/chat", played))
 }
 
 fn input() -> Value {
@@ -147,7 +149,7 @@ async fn a_run_is_a_stream_of_frames_with_the_recorded_head() {
     assert_eq!(seen[0].input.messages.len(), 1);
     assert!(seen[0].caller.owner.is_anonymous());
     assert!(
-        !seen[0].gone.is_cancelled(),
+        !played.gone.is_cancelled(),
         "a stream that ended is no client that went away"
     );
 }
@@ -368,11 +370,10 @@ async fn a_body_that_is_dropped_before_the_end_tells_the_run() {
         ..Played::default()
     });
     let response = send(routes, post(input().to_string())).await;
-    let gone = played.seen.lock().unwrap()[0].gone.clone();
     let mut body = Box::pin(response.into_body());
     let first = std::future::poll_fn(|cx| body.as_mut().poll_next(cx)).await;
     assert!(first.is_some());
-    assert!(!gone.is_cancelled());
+    assert!(!played.gone.is_cancelled());
     drop(body);
-    assert!(gone.is_cancelled());
+    assert!(played.gone.is_cancelled());
 }

@@ -1,0 +1,197 @@
+//! Many runs whose clients go away at random points leave nothing behind.
+//!
+//! `ROSCIUS_SOAK_SEED` repeats a run of the test, `ROSCIUS_SOAK_RUNS` makes it longer.
+
+use std::{
+    env, fs,
+    process::Command,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use roscius::web;
+use roscius_actors::gauge::{ActorKind, alive};
+use serde_json::json;
+use tokio::runtime::Handle;
+
+use crate::{
+    chat_http::{chat, hanging_tool, input},
+    served::{Served, Wire, eventually, request},
+};
+
+const RUNS: usize = 1_000;
+const CLIENTS: usize = 16;
+
+/// A generator that repeats itself from its seed (xorshift64*).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let high = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
+        usize::try_from(high).unwrap() % bound
+    }
+}
+
+fn setting(name: &str) -> Option<u64> {
+    env::var(name).ok()?.parse().ok()
+}
+
+/// File descriptors of this process, where it can be told.
+fn descriptors() -> Option<usize> {
+    Some(fs::read_dir("/proc/self/fd").ok()?.count())
+}
+
+/// What is alive in this process.
+#[derive(Debug, PartialEq, Eq)]
+struct Alive {
+    runs: i64,
+    tasks: usize,
+    descriptors: Option<usize>,
+}
+
+/// Gauges are of the whole process, so the runs get one of their own.
+#[test]
+fn a_thousand_runs_with_disconnects_leave_nothing_behind() {
+    let seed = setting("ROSCIUS_SOAK_SEED").unwrap_or_else(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        u64::from(since.subsec_nanos()) | 1
+    });
+    println!("ROSCIUS_SOAK_SEED={seed}");
+    let child = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "soak::in_a_process_of_its_own", "--ignored", "--nocapture"])
+        .env("ROSCIUS_SOAK_SEED", seed.to_string())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(
+        child.status.success() && said.contains("1 passed"),
+        "seed {seed}:\n{said}\n{}",
+        String::from_utf8_lossy(&child.stderr)
+    );
+}
+
+#[test]
+#[ignore = "started by a_thousand_runs_with_disconnects_leave_nothing_behind"]
+fn in_a_process_of_its_own() {
+    let seed = setting("ROSCIUS_SOAK_SEED").unwrap_or(1);
+    let runs = setting("ROSCIUS_SOAK_RUNS").map_or(RUNS, |runs| usize::try_from(runs).unwrap());
+    let turns = json!([
+        {"text": ["one ", "two ", "three "], "delayMs": 1,
+         "toolCalls": [{"id": "a", "name": "hang", "arguments": {"ms": 3}}]},
+        {"text": ["four ", "five"], "delayMs": 1},
+    ]);
+    let chat = chat(&turns, vec![hanging_tool()]);
+    let workers: Arc<Mutex<Vec<Handle>>> = Arc::default();
+    let served = {
+        let (chat, workers) = (chat.clone(), Arc::clone(&workers));
+        Served::start(move |config| {
+            workers.lock().unwrap().push(Handle::current());
+            config.service(web::ChatRoutes::new("/api/chat", &chat).keep_alive(Duration::from_millis(1)));
+        })
+    };
+    let measure = || Alive {
+        runs: alive(ActorKind::Run),
+        tasks: workers
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|worker| worker.metrics().num_alive_tasks())
+            .sum(),
+        descriptors: descriptors(),
+    };
+    // The first run makes what stays: the actor of the thread.
+    let (head, mut wire) = served.post("/api/chat", &input("first"));
+    wire.body(&head);
+    drop(wire);
+    eventually("the first run is over", || chat.open_runs() == 0 && alive(ActorKind::Run) == 0);
+    thread::sleep(Duration::from_millis(50));
+    let before = measure();
+
+    let next = AtomicUsize::new(0);
+    let whole = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (served, next, whole) = (&served, &next, &whole);
+            scope.spawn(move || {
+                let mut chance = Chance(seed.wrapping_add(client as u64 * 7_919) | 1);
+                loop {
+                    let run = next.fetch_add(1, Ordering::SeqCst);
+                    if run >= runs {
+                        return;
+                    }
+                    if one_client(served, run, &mut chance) {
+                        whole.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+            });
+        }
+    });
+    println!("{} of {runs} runs were read to their end", whole.load(Ordering::SeqCst));
+    eventually("every run is over", || chat.open_runs() == 0);
+    let after = || {
+        let after = measure();
+        after == before
+    };
+    let start = std::time::Instant::now();
+    while !after() {
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "before {before:?}, after {:?}",
+            measure()
+        );
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Sends a run and goes away somewhere; tells whether it stayed to the end.
+fn one_client(served: &Served, run: usize, chance: &mut Chance) -> bool {
+    let whole = request(
+        served.addr,
+        "POST",
+        "/api/chat",
+        &[("content-type", "application/json")],
+        &input(&format!("run-{run}")),
+    );
+    let mut wire: Wire = served.connect();
+    match chance.below(8) {
+        // In the middle of the request.
+        0 => {
+            let part = chance.below(whole.len());
+            wire.send(&whole[..part]);
+            false
+        }
+        // Before the head.
+        1 => {
+            wire.send(&whole);
+            false
+        }
+        // To the end.
+        2 | 3 => {
+            wire.send(&whole);
+            let head = wire.head();
+            assert_eq!(head.status, 200);
+            let body = wire.body(&head);
+            assert!(body.contains("RUN_FINISHED"), "{body}");
+            true
+        }
+        // After some of the chunks.
+        _ => {
+            wire.send(&whole);
+            assert_eq!(wire.head().status, 200);
+            for _ in 0..chance.below(24) {
+                if wire.chunk().is_none() {
+                    break;
+                }
+            }
+            // What is unread when the socket is dropped makes it a reset, else it is a plain end.
+            false
+        }
+    }
+}
