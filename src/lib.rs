@@ -8,5 +8,5 @@ pub mod prelude;
 pub mod web;
 
 pub use roscius_actors::{
-    client, gauge, machine, model, pool, ports, server, store, tool, transport, wire,
+    chat, client, gauge, machine, model, pool, ports, run, server, store, tool, transport, wire,
 };

@@ -22,7 +22,7 @@ use roscius::{
 };
 use serde_json::{Value, json};
 
-use crate::served::{Head, Served, Wire, eventually};
+use crate::served::{Head, Served, Wire, eventually, pause};
 
 /// What a tool in flight has seen.
 #[derive(Clone, Default)]
@@ -85,7 +85,9 @@ pub(crate) fn chat(turns: &Value, tools: Vec<Tool>) -> Chat {
 pub(crate) fn serve(chat: &Chat) -> Served {
     let chat = chat.clone();
     Served::start(move |config| {
-        config.service(web::ChatRoutes::new("/api/chat", &chat).keep_alive(Duration::from_millis(20)));
+        config.service(
+            web::ChatRoutes::new("/api/chat", &chat).keep_alive(Duration::from_millis(20)),
+        );
     })
 }
 
@@ -158,7 +160,10 @@ fn a_stream_has_the_recorded_head_and_one_line_a_frame() {
     );
     wire.send(&again);
     let head = wire.head();
-    assert_eq!(names(&events_of(&mut wire, &head)).last(), Some(&"RUN_FINISHED"));
+    assert_eq!(
+        names(&events_of(&mut wire, &head)).last(),
+        Some(&"RUN_FINISHED")
+    );
 }
 
 fn events_of(wire: &mut Wire, head: &Head) -> Vec<Event> {
@@ -172,13 +177,22 @@ fn every_stream_ends_in_run_finished_or_run_error() {
         (json!([{"text": ["hi"]}]), "RUN_FINISHED"),
         (json!([{}]), "RUN_FINISHED"),
         (json!([]), "RUN_FINISHED"),
-        (json!([{"toolCalls": call}, {"text": ["done"]}]), "RUN_FINISHED"),
+        (
+            json!([{"toolCalls": call}, {"text": ["done"]}]),
+            "RUN_FINISHED",
+        ),
         (
             json!([{"toolCalls": [{"id": "c", "name": "nobody", "arguments": {}}]}, {"text": ["done"]}]),
             "RUN_FINISHED",
         ),
-        (json!([{"text": ["a"], "error": {"message": "no"}}]), "RUN_ERROR"),
-        (json!([{"text": ["a"], "throws": {"message": "no", "status": 500}}]), "RUN_ERROR"),
+        (
+            json!([{"text": ["a"], "error": {"message": "no"}}]),
+            "RUN_ERROR",
+        ),
+        (
+            json!([{"text": ["a"], "throws": {"message": "no", "status": 500}}]),
+            "RUN_ERROR",
+        ),
         (json!([{"text": ["a"], "cut": true}]), "RUN_ERROR"),
         (json!([{"toolCalls": call, "cut": true}]), "RUN_ERROR"),
     ] {
@@ -209,10 +223,14 @@ fn a_client_that_goes_away_cancels_the_run_and_the_tool_in_flight_sees_it() {
     let served = serve(&chat);
     let (_, mut wire) = served.post("/api/chat", &input("r"));
     wire.until("TOOL_CALL_END");
-    eventually("the tool started", || flight.started.load(Ordering::SeqCst) == 1);
+    eventually("the tool started", || {
+        flight.started.load(Ordering::SeqCst) == 1
+    });
     assert!(!flight.cancelled.load(Ordering::SeqCst));
     drop(wire);
-    eventually("the tool was cancelled", || flight.cancelled.load(Ordering::SeqCst));
+    eventually("the tool was cancelled", || {
+        flight.cancelled.load(Ordering::SeqCst)
+    });
     eventually("the run is over", || chat.open_runs() == 0);
 }
 
@@ -234,7 +252,7 @@ fn a_client_that_does_not_read_holds_the_model_back() {
     let served = serve(&chat);
     let (_, wire) = served.post("/api/chat", &input("r"));
     // 60 MB do not fit into the sockets, so the run cannot end while nobody reads.
-    std::thread::sleep(Duration::from_millis(300));
+    pause(Duration::from_millis(300));
     assert_eq!(chat.open_runs(), 1);
     drop(wire);
     eventually("the run is over", || chat.open_runs() == 0);
@@ -269,16 +287,30 @@ fn what_is_no_run_request_is_refused_and_nothing_runs() {
         ("POST", vec![("content-type", "text/plain")], "{}", 415),
         ("POST", vec![], "{}", 415),
         ("POST", vec![json], long.as_str(), 413),
-        ("POST", vec![json, ("origin", "https://evil.example")], "{}", 403),
+        (
+            "POST",
+            vec![json, ("origin", "https://evil.example")],
+            "{}",
+            403,
+        ),
         ("POST", vec![json, ("host", "evil.example")], "{}", 403),
         ("GET", vec![], "", 405),
         ("PUT", vec![json], "{}", 405),
         ("DELETE", vec![], "", 400),
     ] {
         let (head, mut wire) = served.request(method, "/api/chat", &headers, body);
-        assert_eq!(head.status, status, "{method} {headers:?} {}", &body[..body.len().min(20)]);
+        assert_eq!(
+            head.status,
+            status,
+            "{method} {headers:?} {}",
+            &body[..body.len().min(20)]
+        );
         let kind = head.header("content-type");
-        assert_eq!(kind, Some("text/plain;charset=UTF-8"), "{method} {headers:?}");
+        assert_eq!(
+            kind,
+            Some("text/plain;charset=UTF-8"),
+            "{method} {headers:?}"
+        );
         assert!(!wire.body(&head).is_empty(), "it says why");
     }
     assert_eq!(flight.started.load(Ordering::SeqCst), 0);
@@ -286,7 +318,10 @@ fn what_is_no_run_request_is_refused_and_nothing_runs() {
 
 #[test]
 fn recorded_bad_bodies_are_answered_as_recorded() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/agui/bad-bodies.table.json");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/agui/bad-bodies.table.json"
+    );
     let table: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     for case in table["cases"].as_array().unwrap() {
         let body = match case.get("bodyText") {
@@ -297,12 +332,22 @@ fn recorded_bad_bodies_are_answered_as_recorded() {
         let (head, mut wire) = served.post("/api/chat", &body);
         let name = &case["case"];
         assert_eq!(Value::from(head.status), case["status"], "{name}");
-        assert_eq!(head.header("content-type"), case["contentType"].as_str(), "{name}");
+        assert_eq!(
+            head.header("content-type"),
+            case["contentType"].as_str(),
+            "{name}"
+        );
         let body = wire.body(&head);
         if head.status == 200 {
             let recorded = case["events"].as_array().unwrap();
-            let recorded: Vec<_> = recorded.iter().map(|event| event["type"].as_str()).collect();
-            let ours: Vec<_> = events(&body).iter().map(|event| Some(event.kind.name())).collect();
+            let recorded: Vec<_> = recorded
+                .iter()
+                .map(|event| event["type"].as_str())
+                .collect();
+            let ours: Vec<_> = events(&body)
+                .iter()
+                .map(|event| Some(event.kind.name()))
+                .collect();
             assert_eq!(ours, recorded, "{name}");
         }
     }
@@ -312,12 +357,13 @@ fn recorded_bad_bodies_are_answered_as_recorded() {
 fn only_the_owner_cancels_a_run_and_its_stream_says_so() {
     let chat = chat(&slow_text(), vec![]);
     let served = Served::start(move |config| {
-        let routes = web::ChatRoutes::new("/api/chat", &chat).authorize(|request: HttpRequest| async move {
-            match request.headers().get("x-user") {
-                Some(user) => Ok(web::Caller::new(Owner::new(user.to_str().unwrap()))),
-                None => Err(HttpResponse::Unauthorized().finish()),
-            }
-        });
+        let routes =
+            web::ChatRoutes::new("/api/chat", &chat).authorize(|request: HttpRequest| async move {
+                match request.headers().get("x-user") {
+                    Some(user) => Ok(web::Caller::new(Owner::new(user.to_str().unwrap()))),
+                    None => Err(HttpResponse::Unauthorized().finish()),
+                }
+            });
         config.service(routes);
     });
     let json = ("content-type", "application/json");

@@ -9,6 +9,7 @@
 
 mod chat_engine;
 mod chat_resume;
+mod chat_http;
 mod chat_wire;
 mod chat_world;
 mod event_log;
@@ -24,9 +25,8 @@ mod mcp_server;
 mod model_openai;
 mod run_store;
 mod schema;
+mod served;
+mod soak;
 
 #[path = "../fixture_host/scenario.rs"]
 mod scenario;
-mod served;
-mod chat_http;
-mod soak;

@@ -8,12 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actix_web::{
-    App, HttpServer,
-    dev::ServerHandle,
-    rt::System,
-    web::ServiceConfig,
-};
+use actix_web::{App, HttpServer, dev::ServerHandle, rt::System, web::ServiceConfig};
 
 /// How long a test waits for something that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -27,9 +22,7 @@ pub(crate) struct Served {
 
 impl Served {
     /// Serves on 127.0.0.1 the way the documentation tells embedders to.
-    pub(crate) fn start(
-        configure: impl Fn(&mut ServiceConfig) + Clone + Send + 'static,
-    ) -> Self {
+    pub(crate) fn start(configure: impl Fn(&mut ServiceConfig) + Clone + Send + 'static) -> Self {
         let (tell, told) = mpsc::channel();
         let thread = thread::spawn(move || {
             System::new().block_on(async move {
@@ -139,7 +132,12 @@ impl Wire {
 
     pub(crate) fn head(&mut self) -> Head {
         let status = self.line();
-        let status = status.split(' ').nth(1).expect("a status line").parse().unwrap();
+        let status = status
+            .split(' ')
+            .nth(1)
+            .expect("a status line")
+            .parse()
+            .unwrap();
         let mut headers = Vec::new();
         loop {
             let line = self.line();
@@ -182,7 +180,9 @@ impl Wire {
             }
             return read;
         }
-        let size = head.header("content-length").map_or(0, |size| size.parse().unwrap());
+        let size = head
+            .header("content-length")
+            .map_or(0, |size| size.parse().unwrap());
         let mut bytes = vec![0; size];
         self.0.read_exact(&mut bytes).unwrap();
         String::from_utf8(bytes).unwrap()
@@ -194,6 +194,15 @@ pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < PATIENCE, "{what} did not happen");
-        thread::sleep(Duration::from_millis(2));
+        pause(Duration::from_millis(2));
     }
+}
+
+/// Lets time pass on the thread of the test, to see that something does not happen.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no actor and no connection lives on the thread of the test"
+)]
+pub(crate) fn pause(time: Duration) {
+    thread::sleep(time);
 }

@@ -2,6 +2,8 @@
 //!
 //! `ROSCIUS_SOAK_SEED` repeats a run of the test, `ROSCIUS_SOAK_RUNS` makes it longer.
 
+#![allow(clippy::print_stdout, reason = "the seed is printed")]
+
 use std::{
     env, fs,
     process::Command,
@@ -10,7 +12,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use roscius::web;
@@ -20,11 +22,13 @@ use tokio::runtime::Handle;
 
 use crate::{
     chat_http::{chat, hanging_tool, input},
-    served::{Served, Wire, eventually, request},
+    served::{PATIENCE, Served, Wire, eventually, pause, request},
 };
 
 const RUNS: usize = 1_000;
 const CLIENTS: usize = 16;
+const FINITE: &str = "/api/finite";
+const ENDLESS: &str = "/api/endless";
 
 /// A generator that repeats itself from its seed (xorshift64*).
 struct Chance(u64);
@@ -49,7 +53,7 @@ fn descriptors() -> Option<usize> {
 }
 
 /// What is alive in this process.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Alive {
     runs: i64,
     tasks: usize,
@@ -65,7 +69,12 @@ fn a_thousand_runs_with_disconnects_leave_nothing_behind() {
     });
     println!("ROSCIUS_SOAK_SEED={seed}");
     let child = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "soak::in_a_process_of_its_own", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "soak::in_a_process_of_its_own",
+            "--ignored",
+            "--nocapture",
+        ])
         .env("ROSCIUS_SOAK_SEED", seed.to_string())
         .output()
         .unwrap();
@@ -87,13 +96,23 @@ fn in_a_process_of_its_own() {
          "toolCalls": [{"id": "a", "name": "hang", "arguments": {"ms": 3}}]},
         {"text": ["four ", "five"], "delayMs": 1},
     ]);
-    let chat = chat(&turns, vec![hanging_tool()]);
+    let finite = chat(&turns, vec![hanging_tool()]);
+    // These runs end only because their client goes away.
+    let endless = json!([
+        {"text": ["one ", "two "],
+         "toolCalls": [{"id": "a", "name": "hang", "arguments": {"ms": 3_600_000}}]},
+    ]);
+    let endless = chat(&endless, vec![hanging_tool()]);
     let workers: Arc<Mutex<Vec<Handle>>> = Arc::default();
     let served = {
-        let (chat, workers) = (chat.clone(), Arc::clone(&workers));
+        let (finite, endless) = (finite.clone(), endless.clone());
+        let workers = Arc::clone(&workers);
         Served::start(move |config| {
             workers.lock().unwrap().push(Handle::current());
-            config.service(web::ChatRoutes::new("/api/chat", &chat).keep_alive(Duration::from_millis(1)));
+            for (path, chat) in [(FINITE, &finite), (ENDLESS, &endless)] {
+                config
+                    .service(web::ChatRoutes::new(path, chat).keep_alive(Duration::from_millis(1)));
+            }
         })
     };
     let measure = || Alive {
@@ -107,11 +126,18 @@ fn in_a_process_of_its_own() {
         descriptors: descriptors(),
     };
     // The first run makes what stays: the actor of the thread.
-    let (head, mut wire) = served.post("/api/chat", &input("first"));
-    wire.body(&head);
+    let (_, mut wire) = served.post(ENDLESS, &input("first"));
+    wire.until("TOOL_CALL_END");
     drop(wire);
-    eventually("the first run is over", || chat.open_runs() == 0 && alive(ActorKind::Run) == 0);
-    thread::sleep(Duration::from_millis(50));
+    eventually("the endless run is over", || endless.open_runs() == 0);
+    let (head, mut wire) = served.post(FINITE, &input("first"));
+    wire.body(&head);
+    // Both ends of this connection are in this process.
+    let silent = descriptors().map(|count| count - 2);
+    drop(wire);
+    eventually("the first runs and connections are gone", || {
+        alive(ActorKind::Run) == 0 && descriptors() <= silent
+    });
     let before = measure();
 
     let next = AtomicUsize::new(0);
@@ -133,55 +159,61 @@ fn in_a_process_of_its_own() {
             });
         }
     });
-    println!("{} of {runs} runs were read to their end", whole.load(Ordering::SeqCst));
-    eventually("every run is over", || chat.open_runs() == 0);
-    let after = || {
+    println!(
+        "{} of {runs} runs were read to their end",
+        whole.load(Ordering::SeqCst)
+    );
+    eventually("every run is over", || {
+        finite.open_runs() == 0 && endless.open_runs() == 0
+    });
+    let start = Instant::now();
+    loop {
         let after = measure();
-        after == before
-    };
-    let start = std::time::Instant::now();
-    while !after() {
+        if after.runs <= before.runs
+            && after.tasks <= before.tasks
+            && after.descriptors <= before.descriptors
+        {
+            return;
+        }
         assert!(
-            start.elapsed() < Duration::from_secs(20),
-            "before {before:?}, after {:?}",
-            measure()
+            start.elapsed() < PATIENCE,
+            "before {before:?}, after {after:?}"
         );
-        thread::sleep(Duration::from_millis(10));
+        pause(Duration::from_millis(10));
     }
 }
 
 /// Sends a run and goes away somewhere; tells whether it stayed to the end.
 fn one_client(served: &Served, run: usize, chance: &mut Chance) -> bool {
+    let stays = chance.below(4) == 0;
+    let path = if stays || chance.below(2) == 0 {
+        FINITE
+    } else {
+        ENDLESS
+    };
     let whole = request(
         served.addr,
         "POST",
-        "/api/chat",
+        path,
         &[("content-type", "application/json")],
         &input(&format!("run-{run}")),
     );
     let mut wire: Wire = served.connect();
-    match chance.below(8) {
+    if stays {
+        wire.send(&whole);
+        let head = wire.head();
+        assert_eq!(head.status, 200);
+        let body = wire.body(&head);
+        assert!(body.contains("RUN_FINISHED"), "{body}");
+        return true;
+    }
+    match chance.below(6) {
         // In the middle of the request.
-        0 => {
-            let part = chance.below(whole.len());
-            wire.send(&whole[..part]);
-            false
-        }
+        0 => wire.send(&whole[..chance.below(whole.len())]),
         // Before the head.
-        1 => {
-            wire.send(&whole);
-            false
-        }
-        // To the end.
-        2 | 3 => {
-            wire.send(&whole);
-            let head = wire.head();
-            assert_eq!(head.status, 200);
-            let body = wire.body(&head);
-            assert!(body.contains("RUN_FINISHED"), "{body}");
-            true
-        }
-        // After some of the chunks.
+        1 => wire.send(&whole),
+        // After some of the chunks, of which an endless run sends comments for ever. What is
+        // unread when the socket is dropped makes it a reset, else it is a plain end.
         _ => {
             wire.send(&whole);
             assert_eq!(wire.head().status, 200);
@@ -190,8 +222,7 @@ fn one_client(served: &Served, run: usize, chance: &mut Chance) -> bool {
                     break;
                 }
             }
-            // What is unread when the socket is dropped makes it a reset, else it is a plain end.
-            false
         }
     }
+    false
 }

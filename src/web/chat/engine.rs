@@ -38,7 +38,10 @@ impl Runs for Chat {
             }
         });
         async move {
-            let handle = told.await.unwrap_or(Err(RunError::Closed)).map_err(refuse)?;
+            let handle = told
+                .await
+                .unwrap_or(Err(RunError::Closed))
+                .map_err(refuse)?;
             Ok(Started {
                 events: handle.cursor(After::Start, true),
                 detach: Box::new(move || handle.detach()),
