@@ -1,0 +1,240 @@
+//! The server that the official conformance suite talks to. See `README.md` beside this file.
+
+use actix_web::{App, HttpServer};
+use roscius::{
+    prelude::*,
+    tool::QuestionKind,
+    web,
+    wire::content::{CallToolResult, ContentBlock},
+};
+use serde_json::{Value, json};
+
+/// One white pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+/// A WAV file without samples.
+const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
+
+fn resource(uri: &str, mime_type: &str, text: &str) -> ContentBlock {
+    let block =
+        json!({"type": "resource", "resource": {"uri": uri, "mimeType": mime_type, "text": text}});
+    ContentBlock::Other(block)
+}
+
+fn object(name: &str, kind: &str) -> Value {
+    json!({"type": "object", "properties": {name: {"type": kind}}, "required": [name]})
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Tools of both eras: one kind of content each.
+fn contents() -> Vec<Tool> {
+    vec![
+        // The suite calls the first tool of the list without arguments.
+        Tool::new("test_simple_text", || async {
+            "This is a simple text response for testing."
+        })
+        .description("Gives a text"),
+        Tool::new("test_image_content", || async {
+            vec![ContentBlock::image(PNG, "image/png")]
+        })
+        .description("Gives an image"),
+        Tool::new("test_audio_content", || async {
+            vec![ContentBlock::audio(WAV, "audio/wav")]
+        })
+        .description("Gives a sound"),
+        Tool::new("test_embedded_resource", || async {
+            let text = "This is an embedded resource content.";
+            vec![resource("test://embedded-resource", "text/plain", text)]
+        })
+        .description("Gives a resource"),
+        Tool::new("test_multiple_content_types", || async {
+            vec![
+                ContentBlock::text("Multiple content types test:"),
+                ContentBlock::image(PNG, "image/png"),
+                resource(
+                    "test://mixed-content-resource",
+                    "application/json",
+                    r#"{"test":"data"}"#,
+                ),
+            ]
+        })
+        .description("Gives text, image and resource"),
+        Tool::new("test_error_handling", || async {
+            CallToolResult::error("This tool intentionally returns an error for testing")
+        })
+        .description("Fails"),
+        Tool::new("test_tool_with_progress", |cx: ToolCx| async move {
+            for step in [0.0, 50.0, 100.0] {
+                cx.progress(step, Some(100.0), None);
+                actix_web::rt::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+            "Progress is complete"
+        })
+        .description("Reports its progress"),
+        Tool::raw(
+            "json_schema_2020_12_tool",
+            schema_2020_12(),
+            |value, _| async move { value },
+        )
+        .description("Has a schema with the keywords of draft 2020-12"),
+    ]
+}
+
+fn schema_2020_12() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"address": {"$anchor": "addressDef", "type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
+        "properties": {
+            "name": {"type": "string"},
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": {"type": "string"},
+            "email": {"type": "string"},
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": false,
+    })
+}
+
+/// Tools of 2026 that depend on what the request declares.
+fn requests() -> Vec<Tool> {
+    let region = json!({
+        "type": "object",
+        "properties": {"region": {"type": "string", "description": "A region", "x-mcp-header": "Region"}},
+    });
+    vec![
+        Tool::new("test_missing_capability", |cx: ToolCx| async move {
+            cx.sample("Anything").await
+        })
+        .description("Needs sampling"),
+        Tool::new("test_streaming_elicitation", |cx: ToolCx| async move {
+            cx.request_form("streamed", "Anything?", object("answer", "string"))
+                .await
+        })
+        .description("Asks for a form"),
+        Tool::new("test_logging_tool", |cx: ToolCx| async move {
+            cx.log(roscius::wire::mcp::LogLevel::Info, "the tool runs");
+            "logged"
+        })
+        .description("Logs if the request wants it"),
+        Tool::raw("test_x_mcp_header", region, |value, _| async move {
+            format!("region: {}", word(&value["region"]))
+        })
+        .description("Echoes an argument that a header mirrors"),
+    ]
+}
+
+/// Tools of 2026 that ask.
+fn questions() -> Vec<Tool> {
+    vec![
+        Tool::new(
+            "test_input_required_result_elicitation",
+            |cx: ToolCx| async move {
+                let schema = object("name", "string");
+                let form = cx
+                    .request_form("user_name", "What is your name?", schema)
+                    .await?;
+                Ok::<_, ToolError>(format!("Hello, {}!", word(&form["name"])))
+            },
+        )
+        .description("Asks for a name"),
+        Tool::new(
+            "test_input_required_result_sampling",
+            |cx: ToolCx| async move {
+                let request = SampleRequest::new("What is the capital of France?")
+                    .key("capital_question")
+                    .max_tokens(100);
+                cx.sample(request).await
+            },
+        )
+        .description("Asks a model"),
+        Tool::new(
+            "test_input_required_result_list_roots",
+            |cx: ToolCx| async move {
+                let roots = cx.ask(Question::roots().key("roots")).await?;
+                Ok::<_, ToolError>(roots["roots"].to_string())
+            },
+        )
+        .description("Asks for the roots"),
+        Tool::new("test_input_required_result_request_state", confirm)
+            .description("Asks for a confirmation; the state is checked"),
+        Tool::new("test_input_required_result_tampered_state", confirm)
+            .description("Asks for a confirmation; a changed state is refused"),
+        Tool::new(
+            "test_input_required_result_multiple_inputs",
+            |cx: ToolCx| async move {
+                let form =
+                    cx.request_form("user_name", "What is your name?", object("name", "string"));
+                let greeting = SampleRequest::new("Write a greeting")
+                    .key("greeting")
+                    .max_tokens(50);
+                let greeting = cx.sample(greeting);
+                let roots = cx.ask(Question::roots().key("client_roots"));
+                let (form, greeting, roots) = futures_util::join!(form, greeting, roots);
+                let (form, greeting, roots) = (form?, greeting?, roots?);
+                Ok::<_, ToolError>(format!("{} {greeting} {}", form["name"], roots["roots"]))
+            },
+        )
+        .description("Asks three questions at once"),
+        Tool::new(
+            "test_input_required_result_multi_round",
+            |cx: ToolCx| async move {
+                let name = cx
+                    .request_form("step1", "What is your name?", object("name", "string"))
+                    .await?;
+                let color = cx
+                    .request_form("step2", "Which color?", object("color", "string"))
+                    .await?;
+                Ok::<_, ToolError>(format!(
+                    "{} likes {}",
+                    word(&name["name"]),
+                    word(&color["color"])
+                ))
+            },
+        )
+        .description("Asks in two rounds"),
+        Tool::new(
+            "test_input_required_result_capabilities",
+            |cx: ToolCx| async move {
+                if cx.can_ask(QuestionKind::Form) {
+                    cx.request_form("form", "Anything?", object("answer", "string"))
+                        .await?;
+                }
+                Ok::<_, ToolError>(cx.sample("Anything").await?)
+            },
+        )
+        .description("Asks what the client declares"),
+    ]
+}
+
+async fn confirm(cx: ToolCx) -> Result<String, InputError> {
+    cx.request_form("confirm", "Please confirm", object("ok", "boolean"))
+        .await?;
+    // The server opened the sealed state before this line was reached.
+    Ok("state-ok".to_owned())
+}
+
+#[actix_web::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let port: u16 = std::env::var("PORT")?.parse()?;
+    let server = McpServer::new("roscius-conformance", env!("CARGO_PKG_VERSION"))
+        .sample_from_client(true)
+        .tools(contents())
+        .tools(requests())
+        .tools(questions())
+        .build()?;
+    HttpServer::new(move || App::new().configure(web::mcp("/mcp", &server)))
+        .workers(1)
+        .tcp_nodelay(true)
+        .h1_allow_half_closed(false)
+        .bind(("127.0.0.1", port))?
+        .run()
+        .await?;
+    Ok(())
+}
