@@ -10,3 +10,8 @@ pub mod web;
 pub use roscius_actors::{
     chat, client, gauge, machine, model, pool, ports, run, server, store, tool, transport, wire,
 };
+
+/// The code of the README, so that it compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -8,8 +8,8 @@
 )]
 
 mod chat_engine;
-mod chat_resume;
 mod chat_http;
+mod chat_resume;
 mod chat_wire;
 mod chat_world;
 mod event_log;
