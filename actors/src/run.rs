@@ -148,7 +148,6 @@ impl Shared {
         id: RunId,
         parent: Option<RunId>,
         log: Arc<dyn EventLog>,
-        detached: CancellationToken,
     ) -> Self {
         Self {
             key: LogKey::new(owner.clone(), id.clone()),
@@ -158,7 +157,7 @@ impl Shared {
             parent,
             log,
             cancel: CancellationToken::new(),
-            detached,
+            detached: CancellationToken::new(),
             outcome: watch::Sender::new(None),
         }
     }

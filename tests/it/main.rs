@@ -10,6 +10,7 @@
 mod chat_engine;
 mod chat_http;
 mod chat_resume;
+mod chat_runs;
 mod chat_wire;
 mod chat_world;
 mod event_log;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     run::{RunError, RunHandle},
@@ -40,7 +39,6 @@ pub(crate) struct Request {
     pub(crate) context: Option<Arc<Context>>,
     pub(crate) auth: Option<Arc<AuthInfo>>,
     pub(crate) window: Option<u64>,
-    pub(crate) gone: Option<CancellationToken>,
 }
 
 impl actix::Message for ChatRun {
@@ -186,14 +184,6 @@ impl ChatRun {
     #[must_use]
     pub const fn window(mut self, events: u64) -> Self {
         self.request.window = Some(events);
-        self
-    }
-
-    /// Takes a token that fires when the reader that starts the run is gone, as
-    /// [`RunHandle::detach`] says.
-    #[must_use]
-    pub fn reader_gone(mut self, gone: CancellationToken) -> Self {
-        self.request.gone = Some(gone);
         self
     }
 

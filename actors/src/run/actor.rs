@@ -4,7 +4,6 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, fut};
 use futures_util::FutureExt;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{Outcome, RunError, RunFailure, RunHandle, Shared, driver::drive};
@@ -106,7 +105,6 @@ pub(crate) async fn start_run(engine: Arc<Engine>, run: ChatRun) -> Result<RunHa
         id,
         ids.parent,
         Arc::clone(&engine.log),
-        request.gone.take().unwrap_or_default(),
     ));
     let recorded = engine.runs.get(&shared.owner, &shared.id).await;
     if recorded.is_ok_and(|stored| stored.is_some()) {
@@ -150,7 +148,6 @@ async fn refuse(
         taken.id.clone(),
         taken.parent.clone(),
         Arc::clone(&engine.log),
-        CancellationToken::new(),
     );
     shared.key.run_id = RunId::from(format!("{}#{}", taken.id, Uuid::new_v4()));
     let options = engine.log_options.clone();
