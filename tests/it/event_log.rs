@@ -11,16 +11,20 @@ use bytes::Bytes;
 use futures_util::{FutureExt, Stream, StreamExt, task::noop_waker_ref};
 use proptest::prelude::*;
 use roscius_actors::{
+    chat::{Chat, ChatRun},
+    model::{Script, ScriptedModel},
     ports::event_log::{
         After, Batch, CloseReason, EventCursor, EventLog, Head, LogError, LogFuture, LogKey,
         LogOptions, LogWriter,
     },
     store::memory_log::{MemoryLog, MemoryLogLimits},
+    tool::{Tool, ToolCx, ToolError},
     wire::{
         agui::{Event, EventKind},
         ids::{MessageId, Offset, Owner, RunId},
     },
 };
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 /// A memory log that is reached as a log of another process would be.
@@ -232,17 +236,47 @@ async fn a_writer_that_is_dropped_says_producer_lost() {
 async fn a_renewed_lease_keeps_a_silent_producer_alive() {
     let log = distant();
     let writer = open(&log, "r", LogOptions::default()).await;
-    assert!(writer.needs_lease());
+    let lease = writer.lease().unwrap();
+    assert_eq!(lease.every(), Duration::from_secs(10));
     let reading = tokio::spawn(rest(reader(&log, "r", After::Start)));
     // 50 seconds are more than a lease and less than the patience of `rest`.
     for _ in 0..2 {
         tokio::time::sleep(Duration::from_secs(25)).await;
-        writer.renew().await.unwrap();
+        lease.renew().await.unwrap();
     }
     assert!(!reading.is_finished());
     writer.close(CloseReason::Cancelled).await.unwrap();
     let events = reading.await.unwrap();
     assert_eq!(error_code(&events[0].1), Some("aborted"));
+}
+
+#[test]
+fn a_run_whose_tool_is_silent_for_longer_than_a_lease_keeps_its_log() {
+    let slow = Tool::raw(
+        "slow",
+        json!({"type": "object"}),
+        |_: Value, _: ToolCx| async {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            Ok::<_, ToolError>("done")
+        },
+    );
+    let script = json!({"turns": [{"toolCalls": [{"id": "c", "name": "slow", "arguments": {}}]}]});
+    let mut options = LogOptions::default();
+    options.lease = Duration::from_millis(100);
+    let chat = Chat::builder(ScriptedModel::from_script(
+        Script::from_value(&script).unwrap(),
+    ))
+    .tool(slow)
+    .event_log(distant())
+    .log_options(options)
+    .build()
+    .unwrap();
+    let events = actix::System::new().block_on(async {
+        let run = chat.run(ChatRun::new("hi")).await.unwrap();
+        rest(run.cursor(After::Start, false)).await
+    });
+    let (_, last) = events.last().unwrap();
+    assert_eq!(last.kind.name(), "RUN_FINISHED", "{last:?}");
 }
 
 #[tokio::test]

@@ -19,7 +19,10 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-pub use self::{cursor::EventCursor, writer::LogWriter};
+pub use self::{
+    cursor::EventCursor,
+    writer::{Lease, LogWriter},
+};
 use crate::wire::ids::{Offset, Owner, RunId};
 
 /// Names the log of one run. Another owner's key is another log.

@@ -4,13 +4,14 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, fut};
 use futures_util::FutureExt;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::{Outcome, RunError, RunFailure, RunHandle, Shared, driver::drive};
 use crate::{
     chat::{ChatRun, Engine, Request},
     gauge::{ActorKind, Alive, mailbox_delivered},
-    ports::event_log::{CloseReason, LogError, LogWriter},
+    ports::event_log::{CloseReason, Lease, LogError, LogWriter},
     wire::{
         agui::Event,
         ids::{RunId, ThreadId},
@@ -45,6 +46,9 @@ impl Actor for RunActor {
             ctx.stop();
             return;
         };
+        if let Some(lease) = writer.lease() {
+            ctx.spawn(fut::wrap_future(keep(lease)));
+        }
         let driver = drive(
             Arc::clone(&self.engine),
             Arc::clone(&self.shared),
@@ -63,6 +67,16 @@ impl Actor for RunActor {
                 ctx.stop();
             }),
         );
+    }
+}
+
+/// Keeps the lease of a run's log for as long as its actor lives.
+async fn keep(lease: Lease) {
+    loop {
+        sleep(lease.every()).await;
+        if let Err(error) = lease.renew().await {
+            tracing::warn!(%error, "the lease of a run was not renewed");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The one producer of a log.
 
-use std::{future::poll_fn, sync::Arc};
+use std::{future::poll_fn, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 
@@ -15,6 +15,9 @@ const ARENA_BYTES: usize = 2048;
 /// A block with less room than this is left, so that a delta is not moved while it is written.
 const ARENA_REST: usize = 192;
 
+/// A lease is renewed this often in its time, so that one lost renewal does no harm.
+const LEASE_SHARE: u32 = 3;
+
 /// Writes the events of one run; there is one for each log.
 ///
 /// Whatever happens, a log ends in RUN_FINISHED or RUN_ERROR: closing one whose last event is
@@ -24,9 +27,34 @@ pub struct LogWriter {
     log: Arc<dyn EventLog>,
     key: LogKey,
     local: Option<Arc<dyn LocalLog>>,
+    lease: Duration,
     arena: BytesMut,
     end: End,
     closed: bool,
+}
+
+/// What tells the readers of another process that a silent producer is alive.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    log: Arc<dyn EventLog>,
+    key: LogKey,
+    every: Duration,
+}
+
+impl Lease {
+    /// Says how often it has to be renewed.
+    #[must_use]
+    pub const fn every(&self) -> Duration {
+        self.every
+    }
+
+    /// Renews it.
+    ///
+    /// # Errors
+    /// What the log's storage says.
+    pub async fn renew(&self) -> Result<(), LogError> {
+        self.log.renew(&self.key).await
+    }
 }
 
 /// What the last event was.
@@ -53,6 +81,7 @@ impl LogWriter {
             log: Arc::clone(log),
             key,
             local,
+            lease: options.lease,
             arena: BytesMut::with_capacity(ARENA_BYTES),
             end: End::Open,
             closed: false,
@@ -95,22 +124,15 @@ impl LogWriter {
         }
     }
 
-    /// Tells whether [`renew`](Self::renew) has to be called while nothing is appended: yes unless
-    /// the log is in this process and sees the writer go.
+    /// Gives the lease that has to be renewed while nothing is appended. None when the log is in
+    /// this process: it sees the writer go.
     #[must_use]
-    pub const fn needs_lease(&self) -> bool {
-        self.local.is_none()
-    }
-
-    /// Says that the producer is alive.
-    ///
-    /// # Errors
-    /// What the log's storage says.
-    pub async fn renew(&self) -> Result<(), LogError> {
-        if self.needs_lease() {
-            self.log.renew(&self.key).await?;
-        }
-        Ok(())
+    pub fn lease(&self) -> Option<Lease> {
+        self.local.is_none().then(|| Lease {
+            log: Arc::clone(&self.log),
+            key: self.key.clone(),
+            every: self.lease / LEASE_SHARE,
+        })
     }
 
     /// Closes the log. Without a terminal event before it, a RUN_ERROR is added that says why.
