@@ -98,7 +98,11 @@ impl Submission<'_> {
     ) -> Result<Decisions, Vec<InterruptError>> {
         self.need_parent()?;
         let mut expected = Vec::new();
-        for call in pending {
+        // A call whose tool is gone waits for nothing that could be answered.
+        for call in pending
+            .iter()
+            .filter(|call| tools.get(&call.name).is_some())
+        {
             let of = |id: InterruptId, kind| Expected {
                 id,
                 call: call.id.clone(),
