@@ -136,8 +136,12 @@ fn library(file: &str, source: &str) -> Vec<Violation> {
     broken
 }
 
-/// A library takes its configuration from its caller; the binary alone reads the environment.
+/// A library takes its configuration from its caller; the binary alone reads the environment. What
+/// a child process inherits of it is no configuration.
 fn no_environment(file: &str, source: &str) -> Vec<Violation> {
+    if is_behind_stdio(source) {
+        return Vec::new();
+    }
     paths(source, &[])
         .into_iter()
         .filter(|found| match &found.target {
@@ -155,12 +159,14 @@ fn no_environment(file: &str, source: &str) -> Vec<Violation> {
         .collect()
 }
 
+fn is_behind_stdio(source: &str) -> bool {
+    let mut lines = source.lines();
+    lines.any(|line| line.trim() == "#![cfg(feature = \"stdio\")]")
+}
+
 /// Process spawning stands only in files whose first attribute is `#![cfg(feature = "stdio")]`.
 fn no_processes(file: &str, source: &str) -> Vec<Violation> {
-    if source
-        .lines()
-        .any(|line| line.trim() == "#![cfg(feature = \"stdio\")]")
-    {
+    if is_behind_stdio(source) {
         return Vec::new();
     }
     let code = blank(source);
