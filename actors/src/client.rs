@@ -244,12 +244,13 @@ impl McpClient {
             return Err(ClientError::Closed);
         }
         let shared = Arc::clone(&self.inner.shared);
-        let here = self
-            .inner
-            .slots
-            .here(move || ClientActor::new(shared))
-            .await;
-        let Some(actor) = here else {
+        let single = shared.config.transport.is_single();
+        let make = move || ClientActor::new(shared);
+        let actor = match single {
+            true => self.inner.slots.apart(make).await,
+            false => self.inner.slots.here(make).await,
+        };
+        let Some(actor) = actor else {
             return Err(ClientError::Closed);
         };
         // The mailbox closes when the client does, or when the thread of the actor ends.

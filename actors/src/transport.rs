@@ -1,10 +1,13 @@
-//! Ways to a server: HTTP, and a function in this process.
+//! Ways to a server: HTTP, a child process (feature `stdio`), and a function in this process.
 
 mod http;
 mod http_client;
 mod memory;
+mod stdio;
 
 pub use http::Http;
 pub use memory::Memory;
+#[cfg(feature = "stdio")]
+pub use stdio::Stdio;
 
 pub(crate) use http_client::http_client;

@@ -19,7 +19,7 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 #[actix_web::main]
 async fn main() -> ExitCode {
     let scenario = env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
-    let Some(url) = env::args().nth(1).and_then(|_| env::args().last()) else {
+    let Some(url) = env::args().nth(1).and_then(|_| env::args().next_back()) else {
         eprintln!("usage: conformance_client <server URL>");
         return ExitCode::FAILURE;
     };

@@ -21,6 +21,7 @@ mod mcp_client_memory;
 mod mcp_client_negotiation;
 mod mcp_client_peer;
 mod mcp_client_source;
+mod mcp_client_stdio;
 mod mcp_pool;
 mod mcp_server;
 mod model_openai;

@@ -16,25 +16,23 @@ use crate::{
     wire::content::{CallToolResult, ToolListing},
 };
 
-/// How long a goodbye to a 2025 server may take.
-const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long the calls that a close ends may take to notice it.
+const LAST_CALLS_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a goodbye may take: a session to end, a process to leave or be killed.
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Owns one connection to one server, on the thread it was made on.
 pub(super) struct ClientActor {
-    link: Result<Rc<Link>, ClientError>,
+    /// Gone once the client is closed.
+    link: Option<Rc<Link>>,
     shared: Arc<Shared>,
     _alive: Alive,
 }
 
 impl ClientActor {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        let opened = shared.config.transport.open();
-        let link = opened.map(|connection| Rc::new(Link::new(Arc::clone(&shared), connection)));
         Self {
-            link: link.map_err(|error| ClientError::Connect {
-                server: shared.config.transport.describe(),
-                reason: Box::new(error.into()),
-            }),
+            link: Some(Rc::new(Link::new(Arc::clone(&shared)))),
             shared,
             _alive: Alive::new(ActorKind::Client),
         }
@@ -50,9 +48,8 @@ impl ClientActor {
         F: Future<Output = Result<T, ClientError>> + 'static,
     {
         mailbox_delivered();
-        let link = match &self.link {
-            Ok(link) => Rc::clone(link),
-            Err(error) => return Box::pin(std::future::ready(Err(error.clone()))),
+        let Some(link) = self.link.clone() else {
+            return Box::pin(std::future::ready(Err(ClientError::Closed)));
         };
         let closed = self.shared.closed.clone();
         let ticket = Rc::new(Ticket::new(None));
@@ -151,13 +148,15 @@ impl Handler<Disconnect> for ClientActor {
 
     fn handle(&mut self, _: Disconnect, context: &mut Self::Context) -> Self::Result {
         mailbox_delivered();
-        let link = std::mem::replace(&mut self.link, Err(ClientError::Closed));
+        let link = self.link.take();
         // The goodbye below is a task of its own and outlives the actor.
         context.stop();
         Box::pin(async move {
-            let Ok(link) = link else {
+            let Some(link) = link else {
                 return;
             };
+            // Calls that have just ended tell their servers first.
+            let _ = tokio::time::timeout(LAST_CALLS_TIMEOUT, link.idle()).await;
             let headers = link.legacy_headers();
             let session = {
                 let state = link.state.borrow();
@@ -167,11 +166,14 @@ impl Handler<Disconnect> for ClientActor {
                     .is_some_and(|facts| facts.era == Era::Legacy);
                 legacy && state.session_id.is_some()
             };
+            let Some(connection) = link.take_connection() else {
+                return;
+            };
             let goodbye = async {
                 if session {
-                    link.connection.end_session(headers).await;
+                    connection.end_session(headers).await;
                 }
-                link.connection.close().await;
+                connection.close().await;
             };
             if tokio::time::timeout(GOODBYE_TIMEOUT, goodbye)
                 .await

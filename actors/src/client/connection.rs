@@ -35,7 +35,8 @@ const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// A connection, shared by the calls that are under way on its thread.
 pub(super) struct Link {
     pub(super) shared: Arc<Shared>,
-    pub(super) connection: Rc<dyn Connection>,
+    /// Opened on first use, and again when it broke and can be had again.
+    connection: RefCell<Option<Rc<dyn Connection>>>,
     /// Held while the handshake runs, so that there is one.
     pub(super) handshake: tokio::sync::Mutex<()>,
     /// Held while a list is read, so that it is read once.
@@ -106,16 +107,37 @@ struct Incoming<'a> {
 }
 
 impl Link {
-    pub(super) fn new(shared: Arc<Shared>, connection: Rc<dyn Connection>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self {
             under_way: Semaphore::new(shared.config.max_requests),
             shared,
-            connection,
+            connection: RefCell::new(None),
             handshake: tokio::sync::Mutex::new(()),
             listing: tokio::sync::Mutex::new(()),
             state: RefCell::new(State::default()),
             next_id: Cell::new(1),
         }
+    }
+
+    /// Sends one message on the connection, which is opened if there is none.
+    pub(super) async fn exchange(&self, message: Outgoing) -> Result<Reply, TransportError> {
+        let connection = self.open()?;
+        connection.exchange(message).await
+    }
+
+    fn open(&self) -> Result<Rc<dyn Connection>, TransportError> {
+        let mut slot = self.connection.borrow_mut();
+        if let Some(connection) = &*slot {
+            return Ok(Rc::clone(connection));
+        }
+        let opened = self.shared.config.transport.open()?;
+        Ok(Rc::clone(slot.insert(opened)))
+    }
+
+    /// Gives the connection away, and what it has brought.
+    pub(super) fn take_connection(&self) -> Option<Rc<dyn Connection>> {
+        self.state.take();
+        self.connection.take()
     }
 
     pub(super) fn next_id(&self) -> i64 {
@@ -189,8 +211,18 @@ impl Link {
             Era::Legacy => Vec::new(),
         });
         ticket.set(Some(id));
-        let reply = self.connection.exchange(message).await?;
-        let answer = self.read(reply, &RequestId::Number(id)).await;
+        let answer = match self.exchange(message).await {
+            Ok(reply) => self.read(reply, &RequestId::Number(id)).await,
+            Err(error) => Err(error.into()),
+        };
+        let broken = matches!(
+            answer,
+            Err(ClientError::Transport(TransportError::Broken(_)))
+        );
+        if broken && self.shared.config.transport.is_single() {
+            // The server is gone with everything it had under way; the next request starts it anew.
+            self.take_connection();
+        }
         // A server that has asked is still at work on the request, and has to be told.
         if !matches!(answer, Err(ClientError::InputUnsupported { .. })) {
             ticket.set(None);
@@ -289,7 +321,6 @@ impl Link {
         };
         let body = Bytes::from(answer.to_string());
         let sent = self
-            .connection
             .exchange(Outgoing::new(body, self.legacy_headers()))
             .await;
         if let Err(error) = sent {
@@ -301,42 +332,35 @@ impl Link {
         }
     }
 
-    /// Tells a 2025 server that nobody waits for a request any more. In 2026 closing does.
-    pub(super) fn give_up(self: &Rc<Self>, ticket: &Ticket, reason: &'static str) {
+    /// Tells a server that nobody waits for a request any more. In 2026, over HTTP, closing does.
+    pub(super) fn give_up(&self, ticket: &Ticket, reason: &'static str) {
         let legacy = self
             .state
             .borrow()
             .facts
             .as_ref()
             .is_some_and(|facts| facts.era == Era::Legacy);
-        let Some(id) = ticket.take().filter(|_| legacy) else {
+        let is_told = legacy || !self.shared.config.transport.has_headers();
+        let Some(id) = ticket.take().filter(|_| is_told) else {
             return;
         };
-        let link = Rc::clone(self);
+        let Some(connection) = self.connection.borrow().clone() else {
+            return;
+        };
+        let message = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": id, "reason": reason}});
+        let notice = Outgoing::new(Bytes::from(message.to_string()), self.legacy_headers());
         actix_rt::spawn(async move {
-            let params = json!({"requestId": id, "reason": reason});
-            if let Err(error) = link.notify("notifications/cancelled", params).await {
+            if let Err(error) = connection.exchange(notice).await {
                 tracing::debug!(%error, "the server did not take the cancellation");
             }
         });
     }
 
-    /// Sends a 2025 notification.
-    pub(super) async fn notify(
-        &self,
-        method: &'static str,
-        params: Value,
-    ) -> Result<u16, ClientError> {
-        let mut message = json!({"jsonrpc": "2.0", "method": method});
-        if let (Some(members), false) = (message.as_object_mut(), params.is_null()) {
-            members.insert("params".to_owned(), params);
-        }
-        let body = Bytes::from(message.to_string());
-        let reply = self
-            .connection
-            .exchange(Outgoing::new(body, self.legacy_headers()))
-            .await?;
-        Ok(reply.status)
+    /// Waits until no request is under way.
+    pub(super) async fn idle(&self) {
+        let all = u32::try_from(self.shared.config.max_requests).unwrap_or(u32::MAX);
+        let _ = self.under_way.acquire_many(all).await;
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     machine::negotiate::{self, ProbeAnswer, Verdict},
-    ports::transport::Outgoing,
+    ports::transport::{Outgoing, TransportError},
     wire::{jsonrpc::RequestId, version},
 };
 
@@ -72,7 +72,9 @@ impl Link {
         let mut asked = version::V2026_07_28;
         let mut retried = false;
         loop {
-            let answer = self.probe(asked).await?;
+            let Some(answer) = self.probe_in_time(asked).await? else {
+                return self.initialize(version::V2025_11_25).await;
+            };
             match self.verdict(&answer, retried)? {
                 Verdict::Modern {
                     version,
@@ -100,6 +102,24 @@ impl Link {
         }
     }
 
+    /// Probes; `None` when the server is silent, or has ended, in a way that shows a legacy one.
+    async fn probe_in_time(&self, version: &str) -> Result<Option<Answer>, ClientError> {
+        let Some(silence) = self.shared.config.transport.probe_timeout() else {
+            return self.probe(version).await.map(Some);
+        };
+        let Ok(answer) = tokio::time::timeout(silence, self.probe(version)).await else {
+            return Ok(None);
+        };
+        match answer {
+            Err(error) if is_broken(&error) => {
+                // Some servers end at any request before `initialize`; the next one starts anew.
+                self.take_connection();
+                Ok(None)
+            }
+            answer => answer.map(Some),
+        }
+    }
+
     async fn probe(&self, version: &str) -> Result<Answer, ClientError> {
         let mut params = Map::new();
         params.insert("_meta".to_owned(), self.meta(version));
@@ -109,7 +129,7 @@ impl Link {
             ("mcp-protocol-version", version.to_owned()),
             ("mcp-method", "server/discover".to_owned()),
         ];
-        self.exchange(Outgoing::new(body, headers), &id).await
+        self.shake(Outgoing::new(body, headers), &id).await
     }
 
     fn verdict(&self, answer: &Answer, retried: bool) -> Result<Verdict, ClientError> {
@@ -140,7 +160,7 @@ impl Link {
         };
         let id = RequestId::Number(self.next_id());
         let body = encode(&id, "initialize", &params)?;
-        let answer = self.exchange(Outgoing::new(body, Vec::new()), &id).await?;
+        let answer = self.shake(Outgoing::new(body, Vec::new()), &id).await?;
         if matches!(answer.status, 401 | 403) {
             return Err(ClientError::Unauthorized {
                 status: answer.status,
@@ -191,7 +211,7 @@ impl Link {
         headers.push(("mcp-protocol-version", facts.version.to_owned()));
         let body = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
         let message = Outgoing::new(body.into(), headers);
-        let reply = self.connection.exchange(message).await;
+        let reply = self.exchange(message).await;
         let reply = reply.map_err(|error| self.failed(ConnectReason::Transport(error)))?;
         if reply.status >= 400 {
             return Err(self.failed(ConnectReason::Status {
@@ -201,8 +221,9 @@ impl Link {
         Ok(())
     }
 
-    async fn exchange(&self, message: Outgoing, id: &RequestId) -> Result<Answer, ClientError> {
-        let reply = self.connection.exchange(message).await;
+    /// Sends a message of the handshake and reads the answer.
+    async fn shake(&self, message: Outgoing, id: &RequestId) -> Result<Answer, ClientError> {
+        let reply = self.exchange(message).await;
         let reply = reply.map_err(|error| self.failed(ConnectReason::Transport(error)))?;
         let answer = self.read(reply, id).await;
         answer.map_err(|error| match error {
@@ -218,4 +239,12 @@ impl Link {
             reason: Box::new(reason),
         }
     }
+}
+
+fn is_broken(error: &ClientError) -> bool {
+    let reason = error.connect_reason();
+    matches!(
+        reason,
+        Some(ConnectReason::Transport(TransportError::Broken(_)))
+    )
 }

@@ -37,6 +37,11 @@ impl<A: Actor<Context = actix::Context<A>>> Slots<A> {
         if has_local_executor() {
             return Some(self.local(make));
         }
+        self.apart(make).await
+    }
+
+    /// Gives the actor of the background thread, made by `make` on its first use.
+    pub(crate) async fn apart(&self, make: impl FnOnce() -> A + Send + 'static) -> Option<Addr<A>> {
         let gone = self.gone.clone();
         let started = self
             .background

@@ -5,7 +5,7 @@
 //! back as nothing, as one message, or as a stream of messages that ends with the response.
 //! Dropping an exchange or its stream is how a request is given up.
 
-use std::{fmt, rc::Rc};
+use std::{fmt, rc::Rc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{future::LocalBoxFuture, stream::LocalBoxStream};
@@ -28,6 +28,17 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// dropped.
     fn has_headers(&self) -> bool {
         true
+    }
+
+    /// Tells whether all threads use one connection, because there is one server to a client.
+    fn is_single(&self) -> bool {
+        false
+    }
+
+    /// Tells after which silence a server that was asked for its era counts as a legacy one, where
+    /// silence means that. There, a server that ends during the question counts as one, too.
+    fn probe_timeout(&self) -> Option<Duration> {
+        None
     }
 }
 
