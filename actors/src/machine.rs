@@ -3,6 +3,8 @@
 pub mod agent;
 pub mod answer;
 pub mod answers;
+pub mod bearer;
+pub mod claims;
 pub mod client_policy;
 pub mod continuation;
 pub mod dialogue;
@@ -14,6 +16,7 @@ pub mod message;
 pub mod mrtr;
 pub mod negotiate;
 pub mod param_headers;
+pub mod resource_metadata;
 pub mod result_text;
 pub mod resume;
 pub mod rows;

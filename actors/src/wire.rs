@@ -8,6 +8,7 @@ pub mod http;
 pub mod ids;
 pub mod jsonrpc;
 pub mod mcp;
+pub mod oauth;
 pub mod sse;
 pub mod text;
 pub mod version;

@@ -25,7 +25,10 @@ pub struct AuthInfo {
     /// The `sub` claim: the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// All other claims.
+    /// What the token is meant for: its first audience, if that is a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// All claims.
     #[serde(default)]
     pub extra: Map<String, Value>,
 }
@@ -39,6 +42,7 @@ impl AuthInfo {
             scopes: Vec::new(),
             expires_at: None,
             subject: None,
+            resource: None,
             extra: Map::new(),
         }
     }
@@ -54,6 +58,14 @@ impl AuthInfo {
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Says when the token ends, in seconds since 1970. The gate of a server refuses a token that
+    /// never does.
+    #[must_use]
+    pub const fn expires_at(mut self, seconds: u64) -> Self {
+        self.expires_at = Some(seconds);
         self
     }
 
