@@ -8,7 +8,8 @@ pub mod prelude;
 pub mod web;
 
 pub use roscius_actors::{
-    chat, client, gauge, machine, model, pool, ports, run, server, store, tool, transport, wire,
+    auth, chat, client, gauge, machine, model, pool, ports, run, server, store, tool, transport,
+    wire,
 };
 
 /// The code of the README, so that it compiles.

@@ -4,9 +4,12 @@
 //! (decisions without IO), [`ports`] (what the outside must provide), then tools, models,
 //! transports and stores, then the actors. Nothing here knows an HTTP server framework.
 
+pub mod auth;
 pub mod chat;
 pub mod client;
 pub mod gauge;
+#[cfg(feature = "jwt")]
+mod key_set;
 pub mod machine;
 pub mod model;
 pub mod pool;

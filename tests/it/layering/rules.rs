@@ -14,8 +14,8 @@ const FLOORS: [&[&str]; 5] = [
     &["ports"],
     &["tool", "resource", "prompt", "model", "transport", "store"],
     &[
-        "client", "pool", "session", "run", "chat", "key_set", "token", "server", "registry",
-        "gauge",
+        "client", "pool", "session", "run", "chat", "auth", "key_set", "token", "server",
+        "registry", "gauge",
     ],
 ];
 
