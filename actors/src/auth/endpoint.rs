@@ -52,6 +52,7 @@ impl Endpoint {
     }
 
     /// Gets a document.
+    #[cfg(feature = "jwt")]
     pub(crate) async fn get(&self) -> Result<Bytes, EndpointError> {
         let client = http_client().map_err(|_| EndpointError::NoSystem)?;
         let request = client.get(self.url.as_str()).insert_header((
