@@ -16,6 +16,7 @@ mod chat_world;
 mod event_log;
 mod layering;
 mod mcp_client_calls;
+mod mcp_client_examples;
 mod mcp_client_lifetime;
 mod mcp_client_memory;
 mod mcp_client_negotiation;

@@ -14,6 +14,8 @@ use std::{
 
 use serde_json::{Value, json};
 
+use crate::schema;
+
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -270,7 +272,7 @@ impl Drop for Peer {
             .trim_end_matches("/mcp");
         let _ = TcpStream::connect(address);
         if !thread::panicking() {
-            schema::check(&self.requests());
+            check(&self.requests());
         }
     }
 }
@@ -335,57 +337,25 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Received> {
     })
 }
 
-mod schema {
-    use super::{Received, Value, json};
-
-    /// Holds messages against the official schemas, if they are at hand.
-    pub(crate) fn check(requests: &[Received]) {
-        let Some(folder) = std::env::var_os("MCP_SCHEMA_DIR") else {
-            return;
+/// Holds what the client sent against the official schemas.
+fn check(requests: &[Received]) {
+    for request in requests.iter().filter(|request| request.verb == "POST") {
+        let asked = request.body["params"]["protocolVersion"].as_str();
+        let version = request.header("mcp-protocol-version").or(asked).unwrap();
+        let definition = match request.method() {
+            "server/discover" => "DiscoverRequest",
+            "tools/list" => "ListToolsRequest",
+            "tools/call" => "CallToolRequest",
+            "initialize" => "InitializeRequest",
+            "notifications/initialized" => "InitializedNotification",
+            "notifications/cancelled" => "CancelledNotification",
+            "" if request.body.get("error").is_some() => match version {
+                "2025-11-25" => "JSONRPCErrorResponse",
+                _ => "JSONRPCError",
+            },
+            "" => "JSONRPCMessage",
+            other => panic!("no definition for {other}"),
         };
-        for request in requests.iter().filter(|request| request.verb == "POST") {
-            let asked = request.body["params"]["protocolVersion"].as_str();
-            let version = request.header("mcp-protocol-version").or(asked).unwrap();
-            let path = std::path::Path::new(&folder)
-                .join(version)
-                .join("schema.json");
-            let schema: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-            let definition = match request.method() {
-                "server/discover" => "DiscoverRequest",
-                "tools/list" => "ListToolsRequest",
-                "tools/call" => "CallToolRequest",
-                "initialize" => "InitializeRequest",
-                "notifications/initialized" => "InitializedNotification",
-                "notifications/cancelled" => "CancelledNotification",
-                "" if request.body.get("error").is_some() => match version {
-                    "2025-11-25" => "JSONRPCErrorResponse",
-                    _ => "JSONRPCError",
-                },
-                "" => "JSONRPCMessage",
-                other => panic!("no definition for {other}"),
-            };
-            let definitions = if schema.get("$defs").is_some() {
-                "$defs"
-            } else {
-                "definitions"
-            };
-            assert!(
-                schema[definitions].get(definition).is_some(),
-                "{version}: {definition}"
-            );
-            let mut rooted = json!({"$ref": format!("#/{definitions}/{definition}")});
-            rooted[definitions] = schema[definitions].clone();
-            rooted["$schema"] = schema["$schema"].clone();
-            let validator = jsonschema::validator_for(&rooted).unwrap();
-            let errors: Vec<String> = validator
-                .iter_errors(&request.body)
-                .map(|error| error.to_string())
-                .collect();
-            assert!(
-                errors.is_empty(),
-                "{version} {}: {errors:?}",
-                request.method()
-            );
-        }
+        schema::assert_fits(version, definition, &request.body);
     }
 }
