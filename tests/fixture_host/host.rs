@@ -45,11 +45,14 @@ const CHAT: &str = "/api/chat";
 /// Runs that are open when the host is told to end get this long.
 const DRAIN: Duration = Duration::from_secs(2);
 
+/// The tools of a request; all of them when there are no names.
+type ToolNames = Option<Vec<String>>;
+
 /// The chats of a host: one for each set of tools that a request may have.
 #[derive(Clone)]
 struct Host {
     scenario: Scenario,
-    chats: Arc<HashMap<Option<Vec<String>>, (String, Chat)>>,
+    chats: Arc<HashMap<ToolNames, (String, Chat)>>,
     next_request: Arc<AtomicUsize>,
 }
 

@@ -81,10 +81,10 @@ impl Places {
 }
 
 fn background(taken: &mut Taken, engine: &Arc<Engine>) -> Result<Addr<ChatActor>, RunError> {
-    if let Some(background) = &taken.background {
-        if background.actor.connected() {
-            return Ok(background.actor.clone());
-        }
+    if let Some(background) = &taken.background
+        && background.actor.connected()
+    {
+        return Ok(background.actor.clone());
     }
     let (tell, told) = mpsc::sync_channel(1);
     let engine = Arc::clone(engine);

@@ -235,7 +235,7 @@ impl Agent {
                 Step::Listen
             }
             Heard::Failed { message, code } => Step::Failed { message, code },
-            Heard::End(end) => self.end_turn(end, out),
+            Heard::End(end) => self.end_turn(*end, out),
         }
     }
 
@@ -383,11 +383,11 @@ impl Agent {
             return Step::RunTool(start);
         }
         let pending = self.phase.pending();
-        if pending.is_empty() {
-            if let Some(end) = self.held_end.take() {
-                let now = out.now_ms();
-                out.push(run_finished(&self.ids, &self.model, &end, None, now));
-            }
+        if pending.is_empty()
+            && let Some(end) = self.held_end.take()
+        {
+            let now = out.now_ms();
+            out.push(run_finished(&self.ids, &self.model, &end, None, now));
         }
         self.tell_results(out);
         if !pending.is_empty() {

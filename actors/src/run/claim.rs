@@ -166,13 +166,12 @@ impl Claimant<'_> {
             return Err(submission.stale().into());
         };
         let mut stored = self.stored(parent).await?;
-        if stored.as_ref().is_none_or(|stored| stored.record.is_none()) {
-            if let Some(sealed) = sealed.filter(|sealed| sealed.run == *parent) {
-                if sealed.matches(&posted) {
-                    self.record_sealed(&sealed, &posted).await?;
-                    stored = self.stored(parent).await?;
-                }
-            }
+        if stored.as_ref().is_none_or(|stored| stored.record.is_none())
+            && let Some(sealed) = sealed.filter(|sealed| sealed.run == *parent)
+            && sealed.matches(&posted)
+        {
+            self.record_sealed(&sealed, &posted).await?;
+            stored = self.stored(parent).await?;
         }
         let record = stored
             .and_then(|stored| stored.record)

@@ -46,6 +46,21 @@ impl RunEvent {
         serde_json::from_slice(&self.0)
     }
 
+    /// Gives the event's name, for example `TEXT_MESSAGE_CONTENT`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.text("type").unwrap_or_default()
+    }
+
+    /// Gives a member that is a text, for example the `delta` of a piece of an answer.
+    #[must_use]
+    pub fn text(&self, member: &str) -> Option<String> {
+        match self.value().get_mut(member)?.take() {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Reads the event as JSON.
     #[must_use]
     pub fn value(&self) -> Value {

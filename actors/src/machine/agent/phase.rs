@@ -444,10 +444,11 @@ impl Phase {
 pub fn mcp_question(key: &str, method: &str, params: &Value) -> Option<PendingQuestion> {
     let kind = InputKind::of(method, params)?;
     let mut request = params.clone();
-    if kind == InputKind::Form && request.get("mode").is_none() {
-        if let Value::Object(members) = &mut request {
-            members.insert("mode".to_owned(), json!("form"));
-        }
+    if kind == InputKind::Form
+        && request.get("mode").is_none()
+        && let Value::Object(members) = &mut request
+    {
+        members.insert("mode".to_owned(), json!("form"));
     }
     Some(PendingQuestion {
         key: Some(key.to_owned()),

@@ -67,7 +67,7 @@ pub(super) enum Heard {
     /// The provider named the model that really answers.
     Model(String),
     /// The turn is complete.
-    End(TurnEnd),
+    End(Box<TurnEnd>),
     /// The provider said that it failed; RUN_ERROR is among the events.
     Failed {
         /// The provider's words.
@@ -139,7 +139,7 @@ impl Turn {
             }
             ModelEvent::Finished { reason, usage } => {
                 self.close(model, out);
-                return Heard::End(TurnEnd { reason, usage });
+                return Heard::End(Box::new(TurnEnd { reason, usage }));
             }
         }
         Heard::More
