@@ -19,6 +19,11 @@ use crate::source::Source;
 
 pub(crate) use access::{Access, admit};
 
+/// Where runs are posted.
+pub(crate) const CHAT_PATH: &str = "/api/chat";
+/// Where the demo server is.
+pub(crate) const MCP_PATH: &str = "/mcp";
+
 /// How many people may let the model answer at the same time.
 const MAX_SAMPLES: usize = 16;
 

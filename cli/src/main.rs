@@ -10,7 +10,7 @@ mod models;
 mod serve;
 mod source;
 
-use std::process::ExitCode;
+use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::Parser as _;
 use tracing_subscriber::EnvFilter;
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .init();
     let args = match cli.command {
         Some(Command::Serve(args)) => args,

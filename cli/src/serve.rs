@@ -22,7 +22,7 @@ use roscius::{
 use crate::{
     args::{NamedServer, ServeArgs},
     demo,
-    http::{self, Access, Shared},
+    http::{self, Access, CHAT_PATH, MCP_PATH, Shared},
     models::{self, ModelChoiceError},
     source::Source,
 };
@@ -37,9 +37,6 @@ const DRAIN: Duration = Duration::from_secs(2);
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long connections may take to end after that, in whole seconds.
 const SHUTDOWN_SECONDS: u64 = 1;
-
-const CHAT_PATH: &str = "/api/chat";
-const MCP_PATH: &str = "/mcp";
 
 /// Why nothing is served.
 #[derive(Debug, thiserror::Error)]

@@ -19,6 +19,8 @@ use crate::approve::Approve;
 
 /// Bounds how long a run waits for a server that is not there. The rest goes on without it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Bounds how long a run waits for the list of a server that is connected and says nothing.
+const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 /// A server that failed is left alone for this time, so that it costs few runs their patience.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
@@ -92,7 +94,14 @@ impl Source {
 
     async fn listed(&self) -> Result<Vec<SourceTool>, SourceError> {
         let listed = match self.connected().await {
-            Ok(client) => ToolSource::tools(&client).await,
+            Ok(client) => {
+                let listing = tokio::time::timeout(LIST_TIMEOUT, ToolSource::tools(&client));
+                listing.await.unwrap_or_else(|_| {
+                    let seconds = LIST_TIMEOUT.as_secs();
+                    let message = format!("no list of tools in {seconds} s");
+                    Err(SourceError::new(&self.0.name, message))
+                })
+            }
             Err(error) => Err(error),
         };
         let mut status = self.status();

@@ -1,18 +1,16 @@
 //! OpenAI's Responses API, and gateways that speak it.
 
+mod field;
+mod refusal;
 mod request;
 mod stream;
 mod strict;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use awc::http::{
-    StatusCode,
-    header::{self, HeaderMap, HeaderName, HeaderValue},
-};
-use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, StreamExt as _, stream as streams};
-use serde_json::Value;
+use awc::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream as streams};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +19,7 @@ use crate::{
     transport::http_client,
     wire::sse::SseDecoder,
 };
+use refusal::{Failure, Retry, error_body, header_text, refused, retry};
 use stream::{BROKEN_STREAM, ResponseReader};
 
 const BASE_URL: &str = "https://api.openai.com/v1";
@@ -32,15 +31,11 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 const EVENT_TIMEOUT: Duration = Duration::from_secs(300);
 /// Bounds one event: the last one repeats the whole answer.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
-/// Bounds the body of an error, of which one sentence is shown.
-const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// The first pause before a retry; it doubles up to [`MAX_BACKOFF`].
 const BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
 /// A provider that wants a longer pause gets its error shown instead.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// Bounds how much of an error's text is shown.
-const MAX_ERROR_CHARS: usize = 300;
 
 /// What a refused connection is called, as recorded from the original adapter.
 const NO_CONNECTION: &str = "Connection error.";
@@ -173,41 +168,6 @@ impl Model for OpenAi {
             }
         };
         streams::once(turn).flatten().boxed_local()
-    }
-}
-
-/// A request that got no answer to read.
-#[derive(Debug)]
-struct Failure {
-    message: String,
-    code: Option<String>,
-    raw_event: Option<Value>,
-    retry: Retry,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Retry {
-    Never,
-    Soon,
-    After(Duration),
-}
-
-impl Failure {
-    fn new(message: impl Into<String>, retry: Retry) -> Self {
-        Self {
-            message: message.into(),
-            code: None,
-            raw_event: None,
-            retry,
-        }
-    }
-
-    fn into_event(self) -> ModelEvent {
-        ModelEvent::Failed {
-            message: self.message,
-            code: self.code,
-            raw_event: self.raw_event,
-        }
     }
 }
 
@@ -370,63 +330,5 @@ impl Reading {
     /// goes by the id that was asked for.
     fn fail(&mut self, message: &str) {
         self.reader.break_off(&self.model, message);
-    }
-}
-
-/// Tells whether and when a refused request is worth sending again.
-fn retry(status: StatusCode, headers: &HeaderMap) -> Retry {
-    let again = status.is_server_error() || matches!(status.as_u16(), 408 | 409 | 429);
-    if !again {
-        return Retry::Never;
-    }
-    let number =
-        |name: &HeaderName| -> Option<f64> { header_text(headers, name)?.trim().parse().ok() };
-    let millis = number(&RETRY_AFTER_MS).map(|millis| millis / 1000.0);
-    let seconds = millis.or_else(|| number(&header::RETRY_AFTER));
-    let pause = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    pause.map_or(Retry::Soon, Retry::After)
-}
-
-static RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-
-fn header_text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    headers.get(name)?.to_str().ok().map(str::to_owned)
-}
-
-async fn error_body<S>(response: &mut S) -> BytesMut
-where
-    S: Stream<Item = Result<Bytes, awc::error::PayloadError>> + Unpin,
-{
-    let mut body = BytesMut::new();
-    while let Some(Ok(chunk)) = response.next().await {
-        let room = MAX_ERROR_BYTES.saturating_sub(body.len());
-        body.extend(chunk.iter().take(room));
-        if room <= chunk.len() {
-            break;
-        }
-    }
-    body
-}
-
-fn refused(status: StatusCode, body: &[u8], retry: Retry) -> Failure {
-    let parsed: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
-    let error = parsed.get("error").filter(|error| error.is_object());
-    let message = error.and_then(|error| error.get("message")?.as_str());
-    let text = String::from_utf8_lossy(body);
-    let message = message.unwrap_or(text.trim());
-    let status = status.as_str();
-    let message = match message {
-        "" => format!("{status} status code (no body)"),
-        words => format!(
-            "{status} {}",
-            words.chars().take(MAX_ERROR_CHARS).collect::<String>()
-        ),
-    };
-    let code = error.and_then(|error| error.get("code")?.as_str());
-    Failure {
-        message,
-        code: Some(code.unwrap_or(status).to_owned()),
-        raw_event: error.cloned(),
-        retry,
     }
 }

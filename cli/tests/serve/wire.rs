@@ -3,7 +3,8 @@
 use std::{
     cell::Cell,
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
+    thread::JoinHandle,
     time::Duration,
 };
 
@@ -260,5 +261,48 @@ impl<'served> Chat<'served> {
             self.kept.messages = snapshot["messages"].clone();
         }
         events
+    }
+}
+
+/// A model's provider that answers one request.
+pub(crate) struct Provider {
+    pub(crate) addr: String,
+    asked: JoinHandle<(String, Value)>,
+}
+
+impl Provider {
+    /// Answers with these events.
+    pub(crate) fn start(events: &[Value]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap().to_string();
+        let frames: String = events
+            .iter()
+            .map(|event| format!("data: {event}\n\n"))
+            .collect();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{frames}",
+            frames.len()
+        );
+        let asked = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                assert_ne!(reader.read_line(&mut head).unwrap(), 0);
+            }
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
+            let mut body = vec![0; length.unwrap().parse().unwrap()];
+            reader.read_exact(&mut body).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+            (head, serde_json::from_slice(&body).unwrap())
+        });
+        Self { addr, asked }
+    }
+
+    /// Gives the head and the body of the request.
+    pub(crate) fn asked(self) -> (String, Value) {
+        self.asked.join().unwrap()
     }
 }

@@ -5,8 +5,11 @@ use std::{collections::VecDeque, sync::Arc};
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
-use super::strict;
-use crate::ports::model::{FinishReason, ModelEvent, ModelTool, Usage};
+use super::{
+    field::{item_key, text_of, usage, word},
+    strict,
+};
+use crate::ports::model::{FinishReason, ModelEvent, ModelTool};
 
 /// What a broken connection is called, as recorded from the original adapter.
 pub(super) const BROKEN_STREAM: &str = "terminated";
@@ -397,47 +400,6 @@ impl ResponseReader {
             usage: response.get("usage").and_then(usage),
         });
     }
-}
-
-fn text_of<'value>(value: &'value Value, key: &str) -> &'value str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Calls are told apart by item id; gateways that give none are served by the call id.
-fn item_key(item: &Value) -> &str {
-    match text_of(item, "id") {
-        "" => text_of(item, "call_id"),
-        id => id,
-    }
-}
-
-fn word(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
-}
-
-fn usage(usage: &Value) -> Option<Usage> {
-    let count = |path: &str| usage.pointer(path).and_then(Value::as_u64);
-    let part = |path: &str, name: &str| {
-        let count = count(path).filter(|count| *count > 0)?;
-        Some(Map::from_iter([(name.to_owned(), count.into())]))
-    };
-    let prompt_tokens = count("/input_tokens")?;
-    let completion_tokens = count("/output_tokens")?;
-    Some(Usage {
-        prompt_tokens,
-        completion_tokens,
-        total_tokens: count("/total_tokens").unwrap_or(prompt_tokens + completion_tokens),
-        prompt_tokens_details: part("/input_tokens_details/cached_tokens", "cachedTokens"),
-        completion_tokens_details: part(
-            "/output_tokens_details/reasoning_tokens",
-            "reasoningTokens",
-        ),
-        ..Usage::default()
-    })
 }
 
 #[cfg(test)]
