@@ -202,10 +202,10 @@ async fn play(name: &str, problems: &mut Vec<String>) {
         let happened = scenario.log.get();
         check("problems", &json!([]), &json!(happened.problems));
         check("tool runs", &expect["toolRuns"], &json!(happened.tool_runs));
-        if let Some(closed) = expect.get("mcpClosed") {
-            if !excused.contains(&Differences::ClosesOnClash) {
-                check("closed sources", closed, &json!(happened.closed));
-            }
+        if let Some(closed) = expect.get("mcpClosed")
+            && !excused.contains(&Differences::ClosesOnClash)
+        {
+            check("closed sources", closed, &json!(happened.closed));
         }
     }
 }
