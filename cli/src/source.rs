@@ -17,10 +17,13 @@ use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 
 use crate::approve::Approve;
 
-/// Bounds how long a run waits for a server that is not there. The rest goes on without it.
+/// Bounds a connection with its handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Bounds how long a run waits for the list of a server that is connected and says nothing.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a run waits for a server that failed before. It goes on without it, and what was begun
+/// goes on too, so that a slow server is there for a later run.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// A server that failed is left alone for this time, so that it costs few runs their patience.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
@@ -173,11 +176,22 @@ impl ToolSource for Source {
     fn tools(&self) -> LocalBoxFuture<'static, Result<Vec<SourceTool>, SourceError>> {
         let source = self.clone();
         Box::pin(async move {
-            let listed = source.listed().await;
-            if let Err(error) = &listed {
-                tracing::warn!(server = %source.0.name, %error, "an MCP server is left out of a run");
+            let patience = match source.status().failed_at {
+                Some(_) => PATIENCE,
+                None => CONNECT_TIMEOUT + LIST_TIMEOUT,
+            };
+            let name = source.0.name.clone();
+            let listing = actix_rt::spawn(async move { source.listed().await });
+            match tokio::time::timeout(patience, listing).await {
+                Ok(Ok(Ok(tools))) => return Ok(tools),
+                Ok(Ok(Err(error))) => {
+                    tracing::warn!(server = %name, %error, "an MCP server is left out of a run");
+                }
+                Ok(Err(_)) | Err(_) => {
+                    tracing::warn!(server = %name, "an MCP server is too slow for a run");
+                }
             }
-            Ok(listed.unwrap_or_default())
+            Ok(Vec::new())
         })
     }
 
