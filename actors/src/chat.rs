@@ -146,8 +146,9 @@ impl Chat {
         self.0.engine.is_draining()
     }
 
-    /// Shuts the chat down: takes no new runs, gives the open ones until the deadline, cancels the
-    /// rest, and closes the sources of tools. Every stream ends with a terminal event.
+    /// Shuts the chat down: takes no new runs, gives the open ones until the deadline, and cancels the
+    /// rest. Every stream ends with a terminal event. Sources that are kept alive stay open: whoever
+    /// has connected them closes them.
     pub async fn drain(&self, deadline: Duration) {
         self.0.engine.drain(deadline).await;
         self.0.places.stop().await;

@@ -16,6 +16,7 @@ pub(crate) use actor::start_run;
 pub use events::{RunEvent, RunEvents, RunUpdate};
 
 use crate::{
+    chat::OnDetach,
     machine::dialogue::FinishReason,
     ports::event_log::{After, EventCursor, EventLog, LogError, LogKey},
     wire::{
@@ -175,6 +176,17 @@ impl Shared {
 
     pub(crate) fn is_over(&self) -> bool {
         self.outcome.borrow().is_some()
+    }
+
+    /// Waits until nobody wants the run any more.
+    pub(crate) async fn unwanted(&self, on_detach: OnDetach) {
+        if on_detach == OnDetach::Continue {
+            return self.cancel.cancelled().await;
+        }
+        tokio::select! {
+            () = self.cancel.cancelled() => {}
+            () = self.detached.cancelled() => {}
+        }
     }
 
     pub(crate) async fn ended(&self) -> Outcome {

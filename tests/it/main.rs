@@ -9,6 +9,7 @@
 
 mod chat_engine;
 mod chat_http;
+mod chat_mcp;
 mod chat_resume;
 mod chat_runs;
 mod chat_wire;

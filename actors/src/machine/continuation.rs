@@ -136,9 +136,28 @@ impl Continued {
     }
 }
 
-/// Leaves out what a client has posted as results of calls that wait.
+/// Gives the posted messages as they were sealed: the arguments of calls that wait are the sealed
+/// ones, and what a client has posted as their results is left out.
 #[must_use]
-pub fn without_results(posted: &[Row], pending: &[PendingCall]) -> Vec<Row> {
+pub fn as_sealed(posted: &[Row], pending: &[PendingCall]) -> Vec<Row> {
+    let mut rows = without_results(posted, pending);
+    let calls = rows
+        .iter_mut()
+        .filter_map(|row| row.members_mut().get_mut("toolCalls"))
+        .filter_map(Value::as_array_mut)
+        .flatten();
+    for call in calls {
+        let sealed = pending
+            .iter()
+            .find(|sealed| call.get("id").and_then(Value::as_str) == Some(sealed.id.as_str()));
+        if let (Some(sealed), Some(arguments)) = (sealed, call.pointer_mut("/function/arguments")) {
+            *arguments = sealed.arguments.as_str().into();
+        }
+    }
+    rows
+}
+
+fn without_results(posted: &[Row], pending: &[PendingCall]) -> Vec<Row> {
     let waits = |row: &&Row| {
         row.role() != Some(Role::Tool)
             || pending

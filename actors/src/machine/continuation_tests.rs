@@ -99,3 +99,13 @@ fn the_order_of_answers_does_not_matter_and_their_content_does() {
         answers_digest(&[ResumeEntry::resolved("a", json!(1)), two])
     );
 }
+
+#[test]
+fn sealed_arguments_take_the_place_of_posted_ones() {
+    let mut posted = recorded();
+    let text = serde_json::to_string(&posted[1]).unwrap();
+    let altered = text.replace(r#""arguments":"{}""#, r#""arguments":"{\"amount\":1000}""#);
+    assert_ne!(text, altered);
+    posted[1] = serde_json::from_str(&altered).unwrap();
+    assert_eq!(as_sealed(&posted, &[waiting("c")]), recorded());
+}

@@ -2,24 +2,22 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
-use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, Handler, Message, fut};
+use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, fut};
 use futures_util::FutureExt;
 use tokio::time::sleep;
+use tracing::Instrument;
 use uuid::Uuid;
 
 use super::{Outcome, RunError, RunFailure, RunHandle, Shared, driver::drive};
 use crate::{
     chat::{ChatRun, Engine, Request},
-    gauge::{ActorKind, Alive, mailbox_delivered},
+    gauge::{ActorKind, Alive},
     ports::event_log::{CloseReason, Lease, LogError, LogWriter},
     wire::{
         agui::Event,
         ids::{RunId, ThreadId},
     },
 };
-
-/// Messages that wait for a run: cancels only, which say the same thing.
-const MAILBOX: usize = 4;
 
 /// Drives one run and stops with its outcome.
 pub(crate) struct RunActor {
@@ -29,19 +27,10 @@ pub(crate) struct RunActor {
     _alive: Alive,
 }
 
-/// Cancels the run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CancelRun;
-
-impl Message for CancelRun {
-    type Result = ();
-}
-
 impl Actor for RunActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        ctx.set_mailbox_capacity(MAILBOX);
         let Some((request, writer)) = self.work.take() else {
             ctx.stop();
             return;
@@ -55,6 +44,13 @@ impl Actor for RunActor {
             request,
             writer,
         );
+        let span = tracing::info_span!(
+            "chat.run",
+            run = %self.shared.id,
+            thread = %self.shared.thread,
+            parent = self.shared.parent.as_ref().map(tracing::field::display),
+        );
+        let driver = driver.instrument(span);
         // A panic drops the writer, which ends the stream with RUN_ERROR.
         let driver = AssertUnwindSafe(driver).catch_unwind();
         ctx.spawn(
@@ -77,15 +73,6 @@ async fn keep(lease: Lease) {
         if let Err(error) = lease.renew().await {
             tracing::warn!(%error, "the lease of a run was not renewed");
         }
-    }
-}
-
-impl Handler<CancelRun> for RunActor {
-    type Result = ();
-
-    fn handle(&mut self, _: CancelRun, _: &mut Self::Context) {
-        mailbox_delivered();
-        self.shared.cancel.cancel();
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     chat::{Engine, Request},
     machine::{
         agent::{Earlier, OpenCalls},
-        continuation::{Continued, SealedPause, answers_digest, strip_seals, without_results},
+        continuation::{Continued, SealedPause, answers_digest, as_sealed, strip_seals},
         interrupt::PendingCall,
         resume::{Decisions, Submission},
         rows::{calls, intake, is_result, open_calls},
@@ -180,7 +180,7 @@ impl Claimant<'_> {
             .ok_or_else(|| submission.stale())?;
         let mut decisions = submission.check(&record.pending, self.tools)?;
         let digest = answers_digest(&request.resume);
-        let earlier = self.claim(parent, digest, &submission).await?;
+        let earlier = self.claim(&record, digest, &submission).await?;
         let base = earlier.as_deref().unwrap_or(&record);
         let mut continued = Continued::from_record(&base.rows, &record.pending, &posted);
         // Results that an earlier attempt has reached are told again, whatever the client posted.
@@ -213,7 +213,7 @@ impl Claimant<'_> {
 
     /// Puts a pause down that only its seal vouches for, so that it is answered once from here on.
     async fn record_sealed(&self, sealed: &SealedPause, posted: &[Row]) -> Result<(), StoreError> {
-        let rows = without_results(posted, &sealed.calls);
+        let rows = as_sealed(posted, &sealed.calls);
         let record = RunRecord {
             owner: self.shared.owner.clone(),
             thread_id: self.shared.thread.clone(),
@@ -230,7 +230,7 @@ impl Claimant<'_> {
     /// Takes the pause, or goes on where an earlier attempt has ended.
     async fn claim(
         &self,
-        parent: &RunId,
+        record: &RunRecord,
         digest: String,
         submission: &Submission<'_>,
     ) -> Result<Option<Arc<RunRecord>>, Refusal> {
@@ -244,14 +244,17 @@ impl Claimant<'_> {
             let claim = self
                 .engine
                 .runs
-                .resume(&self.shared.owner, parent, by.clone(), instead_of)
+                .resume(&self.shared.owner, &record.run_id, by.clone(), instead_of)
                 .await?;
             let held = match claim {
                 Claim::Taken(_) => return self.supersede(attempt, submission).await,
                 Claim::Unknown => return Err(submission.stale().into()),
                 Claim::Held(held) => held,
             };
-            attempt = Some(self.ended_attempt(held, &digest, submission).await?);
+            attempt = Some(
+                self.ended_attempt(record, held, &digest, submission)
+                    .await?,
+            );
         }
         Err(submission.conflict().into())
     }
@@ -259,6 +262,7 @@ impl Claimant<'_> {
     /// Waits until the attempt that holds the pause has ended, if it may be followed at all.
     async fn ended_attempt(
         &self,
+        record: &RunRecord,
         held: ResumedBy,
         digest: &str,
         submission: &Submission<'_>,
@@ -270,16 +274,21 @@ impl Claimant<'_> {
             }
             tokio::select! {
                 biased;
-                () = self.shared.cancel.cancelled() => return Err(Refusal::Cancelled),
+                () = self.shared.unwanted(self.engine.on_detach) => return Err(Refusal::Cancelled),
                 ended = tokio::time::timeout(RETRY_WAIT, live.ended()) => {
                     ended.map_err(|_| submission.conflict())?;
                 }
             }
         }
         let stored = self.stored(&held.child).await?;
-        let attempt = stored
-            .and_then(|stored| stored.record)
-            .ok_or_else(|| submission.stale())?;
+        // An attempt that ended before it put anything down has done nothing.
+        let attempt = stored.and_then(|stored| stored.record).unwrap_or_else(|| {
+            Arc::new(RunRecord {
+                run_id: held.child.clone(),
+                state: RunState::Stopped,
+                ..record.clone()
+            })
+        });
         let consumed = matches!(attempt.state, RunState::Completed | RunState::Interrupted);
         if consumed && !same {
             return Err(submission.conflict().into());

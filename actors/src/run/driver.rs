@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use super::{
     Completed, Interrupted, Outcome, RunFailure, Shared,
@@ -13,7 +14,7 @@ use super::{
     toolbox::{Toolbox, close_sources},
 };
 use crate::{
-    chat::{Engine, OnDetach, Request},
+    chat::{Engine, Request},
     machine::{
         agent::{Agent, Checkpoint, Events, Setup, Step, ToolEnd, ToolStart},
         continuation::SealedPause,
@@ -103,7 +104,7 @@ impl Driver {
             let gathered = Toolbox::gather(&self.engine, &request.client_tools);
             tokio::select! {
                 biased;
-                () = self.shared.cancel.cancelled() => return Err(Halt::Cancelled),
+                () = self.stopped() => return Err(Halt::Cancelled),
                 gathered = gathered => gathered.map_err(Halt::Failed)?,
             }
         };
@@ -177,9 +178,16 @@ impl Driver {
                 Step::CallModel { messages, tools } => {
                     self.protected = false;
                     self.record(agent.checkpoint(), RunState::Running).await?;
-                    self.turn(agent, messages, tools, request).await?
+                    let span = tracing::info_span!("chat.turn", model = self.engine.model.id());
+                    self.turn(agent, messages, tools, request)
+                        .instrument(span)
+                        .await?
                 }
-                Step::RunTool(start) => self.call(agent, toolbox, start).await?,
+                Step::RunTool(start) => {
+                    let span =
+                        tracing::info_span!("chat.tool", tool = %start.name, call = %start.id);
+                    self.call(agent, toolbox, start).instrument(span).await?
+                }
                 Step::Pause { rows, pending } => return self.pause(agent, rows, pending).await,
                 Step::Completed(reason) => return self.complete(agent, reason).await,
                 Step::Failed { message, code } => {
@@ -365,16 +373,12 @@ impl Driver {
             .map_err(|error| Halt::Failed(RunFailure::new(error.to_string(), Some("store_failed"))))
     }
 
-    /// Waits until nobody wants the run any more.
+    /// Waits until the run has to stop.
     async fn stopped(&self) {
-        let cancelled = self.shared.cancel.cancelled();
-        if self.protected || self.engine.on_detach == OnDetach::Continue {
-            return cancelled.await;
+        if self.protected {
+            return self.shared.cancel.cancelled().await;
         }
-        tokio::select! {
-            () = cancelled => {}
-            () = self.shared.detached.cancelled() => {}
-        }
+        self.shared.unwanted(self.engine.on_detach).await;
     }
 
     fn tick(&mut self) {
