@@ -9,6 +9,7 @@ mod call;
 mod capability;
 mod dispatch;
 mod drain;
+mod gate;
 mod handling;
 mod listing;
 mod options;
@@ -23,7 +24,7 @@ pub use self::{
     options::Options,
     stream::EventStream,
 };
-use self::{drain::Work, listing::Listings};
+use self::{drain::Work, gate::Gate, listing::Listings};
 use crate::{
     machine::{param_headers::ParamHeader, seal::SealKey},
     tool::{Context, Sampler, Tool, ToolCx},
@@ -63,6 +64,7 @@ struct Inner {
     max_body_bytes: usize,
     keep_alive: Duration,
     work: Work,
+    gate: Gate,
 }
 
 /// A tool and what is known about it since the build.

@@ -9,6 +9,7 @@ mod extract;
 mod listing;
 mod result;
 mod run;
+mod scopes;
 #[cfg(test)]
 mod tests;
 
@@ -58,6 +59,8 @@ struct Inner {
     icons: Option<Value>,
     needs_approval: bool,
     lazy: bool,
+    /// What the token of a caller has to allow.
+    scopes: Vec<String>,
     approval_schema: ApprovalSchema,
     uses_cx: bool,
     uses_context: bool,
@@ -182,6 +185,7 @@ impl Tool {
             icons: None,
             needs_approval: false,
             lazy: false,
+            scopes: Vec::new(),
             approval_schema: ApprovalSchema::default(),
             uses_cx: false,
             uses_context: false,

@@ -169,6 +169,15 @@ impl Endpoint {
                 }
             },
         };
+        let options = if self.server.wants_token(&options) {
+            let token = Values(request.headers()).one(&header::AUTHORIZATION);
+            match self.server.authenticate(token, options).await {
+                Ok(options) => options,
+                Err(refused) => return respond(refused, &cors),
+            }
+        } else {
+            options
+        };
         let body = match self.body(&request, payload).await {
             Ok(body) => body,
             Err(refused) => return respond(refused, &cors),
@@ -248,7 +257,13 @@ fn respond(response: Response, cors: &Cors) -> HttpResponse {
     if let Some(seconds) = response.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    cors.apply(headers, "mcp-session-id");
+    let challenge = response.www_authenticate;
+    if let Some(challenge) = challenge.and_then(|text| HeaderValue::try_from(&*text).ok()) {
+        headers.insert(header::WWW_AUTHENTICATE, challenge);
+        cors.apply(headers, "mcp-session-id, www-authenticate");
+    } else {
+        cors.apply(headers, "mcp-session-id");
+    }
     http
 }
 

@@ -30,6 +30,7 @@ mod model_openai;
 mod run_store;
 mod schema;
 mod served;
+mod server_auth;
 mod soak;
 
 #[path = "../fixture_host/scenario.rs"]

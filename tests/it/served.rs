@@ -23,11 +23,18 @@ pub(crate) struct Served {
 impl Served {
     /// Serves on 127.0.0.1 the way the documentation tells embedders to.
     pub(crate) fn start(configure: impl Fn(&mut ServiceConfig) + Clone + Send + 'static) -> Self {
+        Self::on_workers(1, configure)
+    }
+
+    pub(crate) fn on_workers(
+        workers: usize,
+        configure: impl Fn(&mut ServiceConfig) + Clone + Send + 'static,
+    ) -> Self {
         let (tell, told) = mpsc::channel();
         let thread = thread::spawn(move || {
             System::new().block_on(async move {
                 let server = HttpServer::new(move || App::new().configure(configure.clone()))
-                    .workers(1)
+                    .workers(workers)
                     .disable_signals()
                     .shutdown_timeout(1)
                     .tcp_nodelay(true)

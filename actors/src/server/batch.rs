@@ -36,10 +36,14 @@ impl McpServer {
         if elements.is_empty() || elements.len() > MAX_BATCH {
             return invalid(format!("an array holds 1 to {MAX_BATCH} messages"));
         }
-        let handlings: Vec<Handling> = elements
+        let mut handlings: Vec<Handling> = elements
             .into_iter()
             .map(|element| self.element(head, element.get(), options.clone()))
             .collect();
+        // A challenge is an HTTP answer: the whole array gets it, and none of it has run yet.
+        if let Some(at) = handlings.iter().position(Handling::is_challenge) {
+            return handlings.swap_remove(at);
+        }
         Handling::batch(Box::pin(async move {
             let responses = futures_util::future::join_all(handlings).await;
             join(responses)

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Entry, Inner, McpServer, OutputShape, Sampling, Sessions,
     drain::Work,
+    gate::GateSettings,
     listing::{Listings, Profile},
 };
 use crate::{
@@ -42,6 +43,9 @@ pub enum ServerError {
     /// A tool of the browser has no place in an MCP server.
     #[error("tool `{0}` has no executor")]
     ClientTool(String),
+    /// Tokens could never be checked.
+    #[error("auth: {0}")]
+    Auth(String),
     /// A tool could never be called.
     #[error(transparent)]
     Tool(#[from] ToolDefError),
@@ -69,6 +73,7 @@ pub struct McpServerBuilder {
     state_ttl: Duration,
     max_body_bytes: usize,
     keep_alive: Duration,
+    pub(super) gate: GateSettings,
 }
 
 impl McpServerBuilder {
@@ -89,6 +94,7 @@ impl McpServerBuilder {
             state_ttl: STATE_TTL,
             max_body_bytes: MAX_BODY_BYTES,
             keep_alive: KEEP_ALIVE,
+            gate: GateSettings::default(),
         }
     }
 
@@ -222,6 +228,7 @@ impl McpServerBuilder {
             max_body_bytes: self.max_body_bytes,
             keep_alive: self.keep_alive,
             work: Work::default(),
+            gate: self.gate.build()?,
         })))
     }
 }

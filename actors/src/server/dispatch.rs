@@ -114,8 +114,11 @@ impl McpServer {
     ///
     /// All that can be decided at once is decided in this call, so the future borrows nothing. Drop
     /// the future, or the stream of its response, when the client has gone: in 2026 that cancels
-    /// the call. Origin, Host and authorization are the host's to check before.
+    /// the call. Origin and Host are the host's to check before.
     pub fn handle(&self, request: Request<'_>, options: Options) -> Handling {
+        if self.wants_token(&options) {
+            return self.handle_behind_gate(request, options);
+        }
         let head = &request.head;
         let modern = head
             .protocol_version

@@ -35,6 +35,16 @@ impl Handling {
         Self(State::Call(Box::new(running), notices))
     }
 
+    /// Waits for the response, for example because a token has to be checked first.
+    pub(super) fn later(response: LocalBoxFuture<'static, Response>) -> Self {
+        Self(State::Batch(response))
+    }
+
+    /// Tells whether the answer is a demand for a token, or for a better one.
+    pub(super) fn is_challenge(&self) -> bool {
+        matches!(&self.0, State::Ready(response) if response.www_authenticate.is_some())
+    }
+
     pub(super) fn batch(responses: LocalBoxFuture<'static, Response>) -> Self {
         Self(State::Batch(responses))
     }

@@ -9,6 +9,7 @@ use crate::{tool::Context, wire::auth::AuthInfo};
 pub struct Options {
     pub(super) auth: Option<Arc<AuthInfo>>,
     pub(super) context: Option<Context>,
+    pub(super) trusted: bool,
 }
 
 impl Options {
@@ -22,6 +23,14 @@ impl Options {
     #[must_use]
     pub fn auth_info(mut self, auth: AuthInfo) -> Self {
         self.auth = Some(Arc::new(auth));
+        self
+    }
+
+    /// Asks neither for a token nor for scopes: the caller is trusted for another reason, as the
+    /// process that started this one and speaks to it by stdio.
+    #[must_use]
+    pub const fn trusted(mut self) -> Self {
+        self.trusted = true;
         self
     }
 

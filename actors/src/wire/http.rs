@@ -136,6 +136,8 @@ pub struct Response<B> {
     pub allow: Option<&'static str>,
     /// `Retry-After` in seconds, on 503.
     pub retry_after: Option<u32>,
+    /// `WWW-Authenticate`, on 401 and 403.
+    pub www_authenticate: Option<Box<str>>,
     /// The body; its kind tells the content type.
     pub body: Body<B>,
 }
@@ -162,6 +164,7 @@ impl<S> Response<S> {
             status,
             allow: None,
             retry_after: None,
+            www_authenticate: None,
             body,
         }
     }
