@@ -89,7 +89,10 @@ impl KeySet {
             source,
             timing,
             keys: RwLock::new(None),
-            place: Place::new(),
+            place: Place::new(|| KeySetActor {
+                flight: None,
+                last_unknown: None,
+            }),
         }))
     }
 
@@ -112,15 +115,11 @@ impl KeySet {
     }
 
     async fn refresh(&self, why: Why) -> Result<Arc<Keys>, EndpointError> {
-        let make = || KeySetActor {
-            flight: None,
-            last_unknown: None,
-        };
         let message = || Refresh {
             set: Arc::clone(&self.0),
             why,
         };
-        let answer = self.0.place.ask(make, message).await;
+        let answer = self.0.place.ask(message).await;
         answer.unwrap_or(Err(EndpointError::NoSystem))
     }
 }

@@ -4,6 +4,7 @@
 mod gate;
 mod introspection;
 mod issuer;
+#[cfg(feature = "jwt")]
 mod jwt;
 mod metadata;
 mod steps;

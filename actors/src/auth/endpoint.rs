@@ -20,7 +20,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 /// Why an endpoint gave nothing. The texts reach clients, so they name no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EndpointError {
-    #[error("tokens are checked only on threads with an actix system")]
+    #[error("no thread can be had that reads it")]
     NoSystem,
     #[error("the endpoint cannot be reached")]
     Unreachable,

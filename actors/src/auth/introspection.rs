@@ -161,7 +161,9 @@ impl Introspection {
             Arc::new(Ready {
                 config: self.config.clone(),
                 cache: TokenCache::new(self.config.max_cached),
-                place: Place::new(),
+                place: Place::new(|| IntrospectionActor {
+                    open: HashMap::new(),
+                }),
             })
         });
         Arc::clone(made)
@@ -197,15 +199,12 @@ impl TokenVerifier for Introspection {
 
 impl Ready {
     async fn ask(self: &Arc<Self>, hash: TokenHash, token: &str) -> Answer {
-        let make = || IntrospectionActor {
-            open: HashMap::new(),
-        };
         let message = || Introspect {
             ready: Arc::clone(self),
             hash,
             token: token.to_owned(),
         };
-        let answer = self.place.ask(make, message).await;
+        let answer = self.place.ask(message).await;
         answer.unwrap_or_else(|| Err(unreachable(&EndpointError::NoSystem)))
     }
 

@@ -188,10 +188,17 @@ fn threads_share_keys_and_survive_the_thread_that_read_them() {
 }
 
 #[test]
-fn a_thread_without_a_system_is_told_so() {
+fn a_thread_without_a_system_shares_them_too() {
     let issuer = Arc::new(Issuer::default());
-    let found = futures_util::FutureExt::now_or_never(find(&issuer.set(), "a"));
-    assert_eq!(found, Some(Err(NoKey::Unread(EndpointError::NoSystem))));
+    issuer.has(&["a"]);
+    let set = issuer.set();
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.expect("a runtime");
+    for _ in 0..2 {
+        assert_eq!(runtime.block_on(find(&set, "a")), Ok(()));
+    }
+    assert_eq!(runtime.block_on(find(&set, "b")), Err(NoKey::Unknown));
+    assert_eq!(issuer.reads(), 2);
 }
 
 #[test]

@@ -151,14 +151,15 @@ impl McpServer {
         }))
     }
 
-    /// Looks at the scopes of a tool.
-    pub(super) fn step_up(&self, entry: &Entry, options: &Options) -> Result<(), Response> {
+    /// Looks at the scopes of a tool: gives the refusal.
+    pub(super) fn step_up(&self, entry: &Entry, options: &Options) -> Option<Response> {
         let scopes = entry.tool.scopes();
         if scopes.is_empty() || options.trusted {
-            return Ok(());
+            return None;
         }
         let caller = options.auth.as_deref();
-        self.0.gate.bearer.step_up(caller, scopes).map_err(denied)
+        let looked_at = self.0.gate.bearer.step_up(caller, scopes);
+        looked_at.err().map(denied)
     }
 }
 
