@@ -20,3 +20,6 @@ pub mod store;
 pub mod tool;
 pub mod transport;
 pub mod wire;
+
+#[cfg(target_family = "wasm")]
+compile_error!("roscius runs on servers: a browser talks to it over HTTP");

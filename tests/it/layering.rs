@@ -136,14 +136,15 @@ fn lock_files_name_no_registry_of_ours() {
 }
 
 fn tests() -> promises::Tests {
+    const OUTSIDE_RUST: [&str; 4] = [".mjs", ".test.js", ".test.ts", ".test.tsx"];
     let mut tests = promises::Tests::default();
     for file in files("") {
         if file.ends_with(".rs") {
             tests.add_rust(&read(&file));
-        } else if file.ends_with(".mjs")
-            || file.ends_with(".test.ts")
-            || file.ends_with(".test.tsx")
-        {
+        }
+        // Each example is run once by the check of a clean clone.
+        let example = file.starts_with("examples/") && file.ends_with(".rs");
+        if example || OUTSIDE_RUST.iter().any(|ending| file.ends_with(ending)) {
             let text = read(&file);
             tests.add_file(&file, text);
         }
@@ -162,4 +163,81 @@ fn every_promise_names_a_test_that_exists() {
 fn every_difference_names_a_test_that_exists() {
     let file = "docs/compatibility.md";
     assert_clean(&promises::check(file, &read(file), &tests()));
+}
+
+/// The lines of one table of a manifest.
+fn table(manifest: &str, name: &str) -> Vec<String> {
+    let lines: Vec<String> = read(manifest)
+        .lines()
+        .skip_while(|line| line.trim() != format!("[{name}]"))
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .map(str::to_owned)
+        .collect();
+    assert!(!lines.is_empty(), "{manifest} has no [{name}]");
+    lines
+}
+
+#[test]
+fn a_plain_build_has_no_process_and_the_features_add_to_it() {
+    for manifest in ["Cargo.toml", "actors/Cargo.toml"] {
+        let features = table(manifest, "features");
+        let default = features.iter().find(|line| line.starts_with("default ="));
+        let default = default.expect("there is a default set");
+        assert!(!default.contains("stdio"), "{manifest}: {default}");
+        assert!(features.iter().any(|line| line.starts_with("stdio =")));
+    }
+    let spawning = |line: &String| line.starts_with("tokio") && line.contains("\"process\"");
+    for manifest in ["Cargo.toml", "actors/Cargo.toml"] {
+        assert!(
+            !table(manifest, "dependencies").iter().any(spawning),
+            "{manifest}"
+        );
+    }
+    assert!(
+        !table("Cargo.toml", "workspace.dependencies")
+            .iter()
+            .any(spawning)
+    );
+}
+
+#[test]
+fn tools_of_the_binary_are_no_dependency_of_the_library() {
+    const OF_THE_BINARY: [&str; 8] = [
+        "clap",
+        "toml",
+        "typify",
+        "syn",
+        "quote",
+        "prettyplease",
+        "tracing-subscriber",
+        "rmcp",
+    ];
+    for manifest in ["Cargo.toml", "actors/Cargo.toml"] {
+        for line in table(manifest, "dependencies") {
+            let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+            assert!(!OF_THE_BINARY.contains(&name), "{manifest}: {line}");
+        }
+    }
+}
+
+#[test]
+fn no_other_mcp_library_is_linked() {
+    let lock = read("Cargo.lock");
+    let names: Vec<&str> = lock
+        .lines()
+        .filter_map(|line| line.strip_prefix("name = \""))
+        .collect();
+    assert!(
+        names.contains(&"roscius-actors\""),
+        "the lock file can be read"
+    );
+    let foreign = |name: &&str| name.contains("mcp");
+    assert_eq!(names.into_iter().find(foreign), None);
+}
+
+#[test]
+fn a_build_for_a_browser_is_refused() {
+    let guard = "#[cfg(target_family = \"wasm\")]\ncompile_error!(";
+    assert!(read("actors/src/lib.rs").contains(guard));
 }
