@@ -8,8 +8,8 @@ pub mod prelude;
 pub mod web;
 
 pub use roscius_actors::{
-    auth, chat, client, gauge, machine, model, pool, ports, run, server, store, tool, transport,
-    wire,
+    auth, chat, client, gauge, handler, machine, model, pool, ports, prompt, resource, run, server,
+    store, tool, transport, wire,
 };
 
 /// The code of the README, so that it compiles.

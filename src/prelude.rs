@@ -3,15 +3,23 @@
 pub use roscius_actors::{
     chat::{Chat, ChatRun, Mcp},
     client::McpClient,
+    handler::Partial,
     model::{DemoModel, OpenAi, ScriptedModel},
     pool::McpPool,
     ports::event_log::After,
+    prompt::Prompt,
+    resource::{Resource, Uri, Vars},
     run::{Outcome, RunHandle},
-    server::{McpServer, Options, Sessions},
+    server::{Cached, McpServer, Options, Sessions},
     tool::{
         Args, Ctx, Input, InputError, InputResponse, Json, Question, SampleRequest, Tool, ToolCx,
         ToolError,
     },
     transport::Http,
-    wire::ids::Owner,
+    wire::{
+        cache::CacheHint,
+        ids::Owner,
+        prompt::PromptMessage,
+        resource::{ResourceContents, ResourceListing},
+    },
 };

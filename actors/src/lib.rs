@@ -8,12 +8,15 @@ pub mod auth;
 pub mod chat;
 pub mod client;
 pub mod gauge;
+pub mod handler;
 #[cfg(feature = "jwt")]
 mod key_set;
 pub mod machine;
 pub mod model;
 pub mod pool;
 pub mod ports;
+pub mod prompt;
+pub mod resource;
 pub mod run;
 pub mod server;
 pub mod store;

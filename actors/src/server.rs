@@ -5,26 +5,38 @@
 
 mod batch;
 mod builder;
+mod caching;
 mod call;
 mod capability;
+mod completion;
+mod cursor;
 mod dispatch;
 mod drain;
 mod gate;
 mod handling;
 mod listing;
 mod options;
+mod pages;
+mod prepare;
+mod prompts;
 mod reply;
+mod resources;
+mod running;
 mod stream;
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 pub use self::{
     builder::{McpServerBuilder, ServerError},
+    caching::Cached,
     handling::Handling,
     options::Options,
     stream::EventStream,
 };
-use self::{drain::Work, gate::Gate, listing::Listings};
+use self::{
+    caching::Caching, drain::Work, gate::Gate, listing::Listings, pages::Paging, prompts::Prompts,
+    resources::Resources,
+};
 use crate::{
     machine::{param_headers::ParamHeader, seal::SealKey},
     tool::{Context, Sampler, Tool, ToolCx},
@@ -54,6 +66,12 @@ struct Inner {
     /// By name, for calls; the order of the list is in the listings.
     tools: HashMap<Box<str>, Entry>,
     listings: Listings,
+    resources: Option<Resources>,
+    prompts: Option<Prompts>,
+    /// Some function completes.
+    completes: bool,
+    caching: Caching,
+    paging: Paging,
     context: Arc<Context>,
     /// For tools that neither ask nor report nor know the caller.
     bare_cx: ToolCx,
@@ -76,7 +94,7 @@ struct Entry {
 }
 
 /// How results of a tool are structured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct OutputShape {
     /// There is an output schema, so every value is structured content.
     declared: bool,

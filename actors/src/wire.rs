@@ -2,6 +2,7 @@
 
 pub mod agui;
 pub mod auth;
+pub mod cache;
 pub mod content;
 pub mod header_value;
 pub mod http;
@@ -9,6 +10,9 @@ pub mod ids;
 pub mod jsonrpc;
 pub mod mcp;
 pub mod oauth;
+pub mod prompt;
+pub mod resource;
 pub mod sse;
 pub mod text;
+pub mod uri_template;
 pub mod version;

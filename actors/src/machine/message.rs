@@ -12,6 +12,10 @@ use crate::wire::{
 
 /// What a body holds.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it lives on the stack for one request, where a box would cost more"
+)]
 pub enum Read<'a> {
     /// A request or a notification.
     Message(Envelope<'a>),
@@ -123,7 +127,7 @@ fn explain(text: &str, reason: &str) -> Read<'static> {
 
 /// Takes out the members whose type the typed pass refuses and names the first of them.
 fn repair(params: &mut serde_json::Map<String, Value>) -> Option<String> {
-    const TEXTS: [&str; 4] = ["name", "cursor", "protocolVersion", "requestState"];
+    const TEXTS: [&str; 5] = ["name", "uri", "cursor", "protocolVersion", "requestState"];
     let mut wrong = None;
     for name in TEXTS {
         if params

@@ -7,10 +7,14 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Entry, Inner, McpServer, OutputShape, Sampling, Sessions,
+    Cached, Entry, Inner, McpServer, OutputShape, Sampling, Sessions,
+    caching::Caching,
     drain::Work,
     gate::GateSettings,
-    listing::{Listings, Profile},
+    listing::{Listings, Offer, Profile},
+    pages::Paging,
+    prompts::Prompts,
+    resources::Resources,
 };
 use crate::{
     machine::{
@@ -18,7 +22,10 @@ use crate::{
         schema::is_object,
         seal::SealKey,
     },
+    prompt::{Prompt, PromptDefError},
+    resource::{Resource, ResourceDefError},
     tool::{Context, IntoToolError, SampleRequest, Sampler, Tool, ToolCx, ToolDefError, ToolError},
+    wire::cache::CacheHint,
 };
 
 /// The largest body by default: a call with a few megabytes of base64 fits.
@@ -27,6 +34,9 @@ const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 const STATE_TTL: Duration = Duration::from_hours(1);
 /// How often a silent stream says that it lives, by default. Proxies give up after 30 to 60 s.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Items on one page of a list by default: most servers have one page, which the many clients that
+/// read no second one see whole.
+const PAGE_SIZE: usize = 1000;
 /// The longest name that the spec recommends.
 const MAX_NAME_BYTES: usize = 128;
 
@@ -40,6 +50,21 @@ pub enum ServerError {
     /// A name that clients may not be able to use.
     #[error("`{0}` is no tool name: 1 to 128 of letters, digits, `_`, `-` and `.`")]
     ToolName(String),
+    /// Two resources have the same URI or template.
+    #[error("there are two resources at `{0}`")]
+    DuplicateResource(String),
+    /// A resource could never be read.
+    #[error(transparent)]
+    Resource(#[from] ResourceDefError),
+    /// Two prompts have the same name.
+    #[error("there are two prompts named `{0}`")]
+    DuplicatePrompt(String),
+    /// A prompt has no name.
+    #[error("a prompt has no name")]
+    PromptName,
+    /// A prompt could never be rendered.
+    #[error(transparent)]
+    Prompt(#[from] PromptDefError),
     /// A tool of the browser has no place in an MCP server.
     #[error("tool `{0}` has no executor")]
     ClientTool(String),
@@ -61,11 +86,15 @@ pub enum ServerError {
 
 /// Describes a server.
 ///
-/// Without any setting: no tools, no instructions, 2025 clients are served without sessions,
+/// Without any setting: no tools, resources or prompts, no instructions, 2025 clients are served without sessions,
 /// nobody answers `sample`, the key of `requestState` is random per process.
 pub struct McpServerBuilder {
     profile: Profile,
     tools: Vec<Tool>,
+    resources: Vec<Resource>,
+    prompts: Vec<Prompt>,
+    caching: Caching,
+    page_size: usize,
     context: Context,
     sessions: Sessions,
     sampling: Sampling,
@@ -87,6 +116,10 @@ impl McpServerBuilder {
                 instructions: None,
             },
             tools: Vec::new(),
+            resources: Vec::new(),
+            prompts: Vec::new(),
+            caching: Caching::default(),
+            page_size: PAGE_SIZE,
             context: Context::new(),
             sessions: Sessions::default(),
             sampling: Sampling::Nobody,
@@ -127,7 +160,49 @@ impl McpServerBuilder {
         self
     }
 
-    /// Adds a value that tools reach as `Ctx<T>`.
+    /// Adds a resource, or the resources of a template; the order is the order of the list.
+    #[must_use]
+    pub fn resource(mut self, resource: Resource) -> Self {
+        self.resources.push(resource);
+        self
+    }
+
+    /// Adds resources.
+    #[must_use]
+    pub fn resources(mut self, resources: impl IntoIterator<Item = Resource>) -> Self {
+        self.resources.extend(resources);
+        self
+    }
+
+    /// Adds a prompt; the order is the order of the list.
+    #[must_use]
+    pub fn prompt(mut self, prompt: Prompt) -> Self {
+        self.prompts.push(prompt);
+        self
+    }
+
+    /// Adds prompts.
+    #[must_use]
+    pub fn prompts(mut self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
+        self.prompts.extend(prompts);
+        self
+    }
+
+    /// Sets how many items one page of a list holds, at least 1; 1000 by default.
+    #[must_use]
+    pub fn page_size(mut self, items: usize) -> Self {
+        self.page_size = items.max(1);
+        self
+    }
+
+    /// Says how long 2026 clients may keep a result; by default they may keep nothing.
+    #[must_use]
+    pub fn cache(mut self, result: Cached, hint: CacheHint) -> Self {
+        self.caching.set(result, hint);
+        self
+    }
+
+    /// Adds a value that tools, resources and prompts reach as `Ctx<T>`.
     #[must_use]
     pub fn context<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.context.insert(value);
@@ -203,8 +278,8 @@ impl McpServerBuilder {
     /// Builds the server.
     ///
     /// # Errors
-    /// [`ServerError`] for names that are taken or not allowed, schemas that do not compile, and
-    /// values that a tool needs and nobody gives.
+    /// [`ServerError`] for names and URIs that are taken or not allowed, schemas and templates that
+    /// cannot be read, and values that a function needs and nobody gives.
     pub fn build(self) -> Result<McpServer, ServerError> {
         let mut entries = HashMap::with_capacity(self.tools.len());
         for tool in &self.tools {
@@ -213,17 +288,45 @@ impl McpServerBuilder {
                 return Err(ServerError::DuplicateTool(tool.name().to_owned()));
             }
         }
-        let context = Arc::new(self.context);
+        let state_key = self.state_key.unwrap_or_else(SealKey::random);
+        let paging = Paging {
+            size: self.page_size,
+            key: state_key.clone(),
+        };
+        let (caching, context) = (self.caching, self.context);
+        let tail = self.profile.meta_tail();
+        let resources = Resources::new(&self.resources, &context, &paging, &caching, &tail)?;
+        let prompts = Prompts::new(&self.prompts, &context, &paging, &caching, &tail)?;
+        let completes = self.resources.iter().any(Resource::completes)
+            || self.prompts.iter().any(Prompt::completes);
+        let offer = Offer {
+            tools: &self.tools,
+            resources: resources.is_some(),
+            prompts: prompts.is_some(),
+            completions: completes,
+            logging: self.tools.iter().any(Tool::uses_cx)
+                || self.resources.iter().any(Resource::uses_cx)
+                || self.prompts.iter().any(Prompt::uses_cx),
+            paging: &paging,
+            caching: &caching,
+        };
+        let listings = Listings::new(&self.profile, &offer, self.sessions);
+        let context = Arc::new(context);
         let name = self.profile.info.get("name").and_then(Value::as_str);
         Ok(McpServer(Arc::new(Inner {
             name: name.unwrap_or_default().to_owned(),
-            listings: Listings::new(&self.profile, &self.tools, self.sessions),
+            listings,
+            resources,
+            prompts,
+            completes,
+            caching,
+            paging,
             tools: entries,
             bare_cx: ToolCx::builder().context(Arc::clone(&context)).build(),
             context,
             sessions: self.sessions,
             sampling: self.sampling,
-            state_key: self.state_key.unwrap_or_else(SealKey::random),
+            state_key,
             state_ttl: self.state_ttl,
             max_body_bytes: self.max_body_bytes,
             keep_alive: self.keep_alive,

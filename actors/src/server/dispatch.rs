@@ -1,8 +1,12 @@
 //! The way of a request: transport rules, era, headers, method.
 
+use bytes::Bytes;
 use serde_json::json;
 
-use super::{Handling, McpServer, Options, Response, Sessions, call, reply};
+use super::{
+    Handling, Inner, McpServer, Options, OutputShape, Response, Sessions, call, completion,
+    prompts, reply, resources, running::Members,
+};
 use crate::{
     machine::{
         era::{self, Era},
@@ -40,6 +44,7 @@ type Serve = fn(&McpServer, Call<'_>) -> Handling;
 enum Mirror {
     Nothing,
     Name,
+    Uri,
 }
 
 /// A method and what serves it in each era.
@@ -51,7 +56,7 @@ struct MethodDef {
 }
 
 /// Every method, the busiest first.
-const METHODS: [MethodDef; 5] = [
+const METHODS: [MethodDef; 11] = [
     MethodDef {
         name: "tools/call",
         mirror: Mirror::Name,
@@ -63,6 +68,42 @@ const METHODS: [MethodDef; 5] = [
         mirror: Mirror::Nothing,
         modern: Some(tools_list),
         legacy: Some(tools_list),
+    },
+    MethodDef {
+        name: "resources/read",
+        mirror: Mirror::Uri,
+        modern: Some(resources::read),
+        legacy: Some(resources::read),
+    },
+    MethodDef {
+        name: "resources/list",
+        mirror: Mirror::Nothing,
+        modern: Some(resources::list),
+        legacy: Some(resources::list),
+    },
+    MethodDef {
+        name: "resources/templates/list",
+        mirror: Mirror::Nothing,
+        modern: Some(resources::templates_list),
+        legacy: Some(resources::templates_list),
+    },
+    MethodDef {
+        name: "prompts/get",
+        mirror: Mirror::Name,
+        modern: Some(prompts::get),
+        legacy: Some(prompts::get),
+    },
+    MethodDef {
+        name: "prompts/list",
+        mirror: Mirror::Nothing,
+        modern: Some(prompts::list),
+        legacy: Some(prompts::list),
+    },
+    MethodDef {
+        name: "completion/complete",
+        mirror: Mirror::Nothing,
+        modern: Some(completion::complete),
+        legacy: Some(completion::complete),
     },
     MethodDef {
         name: "server/discover",
@@ -100,7 +141,28 @@ impl Call<'_> {
         reply::refuse(status, Some(self.id), self.era.is_modern(), error).into()
     }
 
-    fn not_found(&self) -> Handling {
+    /// Answers with a page of a list that never changes: of 2026 and of 2025.
+    pub(super) fn page(&self, page: Result<&[Bytes; 2], RpcError>) -> Handling {
+        match page {
+            Ok([modern, legacy]) => {
+                self.result(&[if self.era.is_modern() { modern } else { legacy }])
+            }
+            Err(error) => self.error(&error),
+        }
+    }
+
+    /// Answers with a result that needed no waiting.
+    pub(super) fn members(&self, server: &Inner, members: Members) -> Handling {
+        let writer = reply::ResultWriter {
+            listings: &server.listings,
+            era: self.era,
+            shape: OutputShape::default(),
+            id: self.id,
+        };
+        Response::json(200, writer.members(members)).into()
+    }
+
+    pub(super) fn not_found(&self) -> Handling {
         let status = if self.era.is_modern() { 404 } else { 200 };
         self.error_status(
             status,
@@ -266,12 +328,14 @@ impl McpServer {
             return Err((400, self.unsupported(Some(version))));
         }
         check_plain("mcp-method", head.mcp_method, &message.method).map_err(mismatch)?;
-        match method.map(|method| method.mirror) {
-            Some(Mirror::Name) => match params.name.as_deref() {
-                Some(name) => check_encoded("mcp-name", head.mcp_name, name).map_err(mismatch),
-                None => Ok(()),
-            },
-            Some(Mirror::Nothing) | None => Ok(()),
+        let mirrored = match method.map(|method| method.mirror) {
+            Some(Mirror::Name) => params.name.as_deref(),
+            Some(Mirror::Uri) => params.uri.as_deref(),
+            Some(Mirror::Nothing) | None => None,
+        };
+        match mirrored {
+            Some(text) => check_encoded("mcp-name", head.mcp_name, text).map_err(mismatch),
+            None => Ok(()),
         }
     }
 
@@ -361,17 +425,11 @@ fn notification(head: &Head<'_>, message: &Envelope<'_>, era: Era) -> Handling {
 }
 
 fn tools_list(server: &McpServer, call: Call<'_>) -> Handling {
-    let Some([modern, legacy]) = &server.0.listings.tools else {
+    let Some(pages) = &server.0.listings.tools else {
         return call.not_found();
     };
-    if call.params.cursor.is_some() {
-        // The list is one page, so no cursor was ever given out.
-        return call.error(&RpcError::new(
-            code::INVALID_PARAMS,
-            "the cursor is not known",
-        ));
-    }
-    call.result(&[if call.era.is_modern() { modern } else { legacy }])
+    let cursor = call.params.cursor.as_deref();
+    call.page(pages.get(&server.0.paging.key, cursor))
 }
 
 fn discover(server: &McpServer, call: Call<'_>) -> Handling {

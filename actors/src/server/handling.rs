@@ -11,7 +11,7 @@ use futures_util::future::LocalBoxFuture;
 
 use super::{
     Response,
-    call::Running,
+    running::Running,
     stream::{EventStream, Notices},
 };
 use crate::wire::http::Body;

@@ -3,7 +3,11 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::Sessions;
+use super::{
+    Sessions,
+    caching::{Cached, Caching},
+    pages::{Item, ListKind, Pages, Paging},
+};
 use crate::{
     machine::schema::is_object,
     tool::Tool,
@@ -21,6 +25,31 @@ pub(super) struct Profile {
     pub(super) instructions: Option<String>,
 }
 
+impl Profile {
+    /// Gives the end of every 2026 result: `,"_meta":{"…/serverInfo":{…}}}`.
+    pub(super) fn meta_tail(&self) -> String {
+        let meta = json!({SERVER_INFO: self.info});
+        format!(",\"_meta\":{meta}}}")
+    }
+}
+
+/// What the server serves.
+pub(super) struct Offer<'a> {
+    pub(super) tools: &'a [Tool],
+    pub(super) resources: bool,
+    pub(super) prompts: bool,
+    pub(super) completions: bool,
+    /// Some function can log.
+    pub(super) logging: bool,
+    pub(super) paging: &'a Paging,
+    pub(super) caching: &'a Caching,
+}
+
+const TOOLS: ListKind = ListKind {
+    method: "tools/list",
+    member: "tools",
+};
+
 /// Results as JSON text.
 #[derive(Clone, Debug)]
 pub(super) struct Listings {
@@ -29,8 +58,8 @@ pub(super) struct Listings {
     /// `serverInfo` as a JSON text.
     pub(super) server_info: Value,
     pub(super) discover: Bytes,
-    /// `tools/list` of 2026 and of 2025; none without tools.
-    pub(super) tools: Option<[Bytes; 2]>,
+    /// `tools/list`; none without tools.
+    pub(super) tools: Option<Pages>,
     /// `initialize` without its first member, the version.
     pub(super) initialize_tail: Bytes,
     /// The versions that are served, newest first.
@@ -38,7 +67,7 @@ pub(super) struct Listings {
 }
 
 impl Listings {
-    pub(super) fn new(profile: &Profile, tools: &[Tool], sessions: Sessions) -> Self {
+    pub(super) fn new(profile: &Profile, offer: &Offer<'_>, sessions: Sessions) -> Self {
         let info = Value::Object(profile.info.clone());
         let meta = json!({SERVER_INFO: info});
         let versions: Vec<&str> = match sessions {
@@ -46,52 +75,68 @@ impl Listings {
             Sessions::Stateless => MODERN.iter().chain(&LEGACY).copied().collect(),
         };
         let versions = json!(versions);
-        let complete = |mut result: Map<String, Value>, meta: &Value| {
-            result.insert("ttlMs".to_owned(), Value::from(0));
-            result.insert("cacheScope".to_owned(), Value::from("private"));
-            result.insert("_meta".to_owned(), meta.clone());
-            Bytes::from(Value::Object(result).to_string())
-        };
         let mut discover = Map::new();
         discover.insert("resultType".to_owned(), Value::from("complete"));
         discover.insert("supportedVersions".to_owned(), versions.clone());
-        discover.insert("capabilities".to_owned(), capabilities(tools, true));
+        discover.insert("capabilities".to_owned(), capabilities(offer, true));
         let mut initialize = Map::new();
-        initialize.insert("capabilities".to_owned(), capabilities(tools, false));
+        initialize.insert("capabilities".to_owned(), capabilities(offer, false));
         initialize.insert("serverInfo".to_owned(), info.clone());
         if let Some(text) = &profile.instructions {
             for result in [&mut discover, &mut initialize] {
                 result.insert("instructions".to_owned(), Value::from(text.as_str()));
             }
         }
-        let list = |legacy: bool| Value::from_iter(tools.iter().map(|tool| listing(tool, legacy)));
-        let lists = (!tools.is_empty()).then(|| {
-            let mut modern = Map::new();
-            modern.insert("resultType".to_owned(), Value::from("complete"));
-            modern.insert("tools".to_owned(), list(false));
-            let legacy = Bytes::from(json!({"tools": list(true)}).to_string());
-            [complete(modern, &meta), legacy]
+        let hint = offer.caching.get(Cached::Discover);
+        discover.insert("ttlMs".to_owned(), Value::from(hint.ttl_ms()));
+        discover.insert("cacheScope".to_owned(), Value::from(hint.scope()));
+        discover.insert("_meta".to_owned(), meta);
+        let meta_tail = profile.meta_tail();
+        let items = |legacy: bool| -> Vec<Item> {
+            let item = |tool: &Tool| Item::new(tool.name(), &listing(tool, legacy));
+            offer.tools.iter().map(item).collect()
+        };
+        let tools = (!offer.tools.is_empty()).then(|| {
+            let hint = offer.caching.get(Cached::Tools);
+            Pages::new(
+                TOOLS,
+                &items(false),
+                &items(true),
+                offer.paging,
+                hint,
+                &meta_tail,
+            )
         });
         let tail = Value::Object(initialize).to_string();
         Self {
-            meta_tail: Bytes::from(format!(",\"_meta\":{meta}}}")),
+            meta_tail: Bytes::from(meta_tail),
             server_info: info,
-            discover: complete(discover, &meta),
-            tools: lists,
+            discover: Bytes::from(Value::Object(discover).to_string()),
+            tools,
             initialize_tail: Bytes::from(tail.replacen('{', ",", 1)),
             versions,
         }
     }
 }
 
-/// What the server can do. A list that nobody serves is not announced.
-fn capabilities(tools: &[Tool], modern: bool) -> Value {
+/// What the server can do. What nobody serves is not announced.
+fn capabilities(offer: &Offer<'_>, modern: bool) -> Value {
     let mut capabilities = Map::new();
     // Without a session nobody could remember the level that a 2025 client wants.
-    if modern && tools.iter().any(Tool::uses_cx) {
+    if modern && offer.logging {
         capabilities.insert("logging".to_owned(), json!({}));
     }
-    if !tools.is_empty() {
+    if offer.completions {
+        capabilities.insert("completions".to_owned(), json!({}));
+    }
+    if offer.prompts {
+        capabilities.insert("prompts".to_owned(), json!({"listChanged": false}));
+    }
+    if offer.resources {
+        let resources = json!({"subscribe": false, "listChanged": false});
+        capabilities.insert("resources".to_owned(), resources);
+    }
+    if !offer.tools.is_empty() {
         capabilities.insert("tools".to_owned(), json!({"listChanged": false}));
     }
     Value::Object(capabilities)

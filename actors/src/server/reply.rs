@@ -4,7 +4,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{OutputShape, Response, listing::Listings};
+use super::{OutputShape, Response, listing::Listings, running::Members};
 use crate::{
     machine::era::Era,
     tool::{Question, ToolOutput},
@@ -170,7 +170,25 @@ impl ResultWriter<'_> {
             out.extend_from_slice(br#","isError":"#);
             json(&mut out, &is_error);
         }
-        let Some(mut meta) = result.meta else {
+        self.end_with(out, result.meta)
+    }
+
+    /// Writes a result of the members that are there as JSON text.
+    pub(super) fn members(&self, members: Members) -> Bytes {
+        let Members { text, cache, meta } = members;
+        let mut out = self.begin(text.len() + 64, "complete");
+        out.extend_from_slice(text.as_bytes());
+        if let Some(hint) = cache.filter(|_| self.era.is_modern()) {
+            let (ttl_ms, scope) = (hint.ttl_ms(), hint.scope());
+            let hint = format!(",\"ttlMs\":{ttl_ms},\"cacheScope\":\"{scope}\"");
+            out.extend_from_slice(hint.as_bytes());
+        }
+        self.end_with(out, meta)
+    }
+
+    /// Writes `_meta`, to which 2026 adds who the server is, and the end.
+    fn end_with(&self, mut out: BytesMut, meta: Option<Map<String, Value>>) -> Bytes {
+        let Some(mut meta) = meta else {
             return self.end(out);
         };
         if self.era.is_modern() {

@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use super::{Response, call::Running};
+use super::{Response, running::Running};
 use crate::{
     tool::{NoticeSink, ToolNotice},
     wire::{http::Body, mcp::LogLevel},

@@ -288,7 +288,7 @@ impl ToolCx {
         self.asked().refused.clone()
     }
 
-    pub(super) fn take_open(&self, last: Option<Question>) -> Vec<Question> {
+    pub(crate) fn take_open(&self, last: Option<Question>) -> Vec<Question> {
         let mut open = std::mem::take(&mut self.asked().open);
         if let Some(question) = last {
             let key = question

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::resource::ResourceContents;
+
 /// One block of a tool result, a prompt message or a sampling message.
 ///
 /// Kinds that this version does not know survive in [`ContentBlock::Other`].
@@ -96,6 +98,14 @@ impl ContentBlock {
         })
     }
 
+    /// Makes a block that carries a resource with its contents.
+    pub fn resource(contents: ResourceContents) -> Self {
+        Self::Known(KnownBlock::Resource {
+            resource: serde_json::to_value(contents).unwrap_or_default(),
+            extra: Map::new(),
+        })
+    }
+
     /// Gives the text of a text block.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
@@ -103,6 +113,24 @@ impl ContentBlock {
             Self::Known(KnownBlock::Text { text, .. }) => Some(text),
             _ => None,
         }
+    }
+}
+
+impl From<&str> for ContentBlock {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<String> for ContentBlock {
+    fn from(text: String) -> Self {
+        Self::text(text)
+    }
+}
+
+impl From<ResourceContents> for ContentBlock {
+    fn from(contents: ResourceContents) -> Self {
+        Self::resource(contents)
     }
 }
 

@@ -12,7 +12,15 @@ const FLOORS: [&[&str]; 5] = [
     &["wire"],
     &["machine"],
     &["ports"],
-    &["tool", "resource", "prompt", "model", "transport", "store"],
+    &[
+        "tool",
+        "handler",
+        "resource",
+        "prompt",
+        "model",
+        "transport",
+        "store",
+    ],
     &[
         "client", "pool", "session", "run", "chat", "auth", "key_set", "token", "server",
         "registry", "gauge",

@@ -216,8 +216,13 @@ impl Ask {
 
     /// A 2026 request of a client with these capabilities.
     pub(super) fn modern_as(capabilities: Value, method: &str, mut params: Value) -> Self {
+        let mirrored = if method == "resources/read" {
+            "uri"
+        } else {
+            "name"
+        };
         let name = params
-            .get("name")
+            .get(mirrored)
             .and_then(Value::as_str)
             .map(str::to_owned);
         if params.get("_meta").is_none() {

@@ -110,6 +110,18 @@ pub struct Params<'a> {
     /// Lists. An empty cursor is a cursor.
     #[serde(borrow, default)]
     pub cursor: Option<Str<'a>>,
+    /// `resources/read` and others that name a resource.
+    #[serde(borrow, default)]
+    pub uri: Option<Str<'a>>,
+    /// `completion/complete`: what is completed.
+    #[serde(rename = "ref", borrow, default)]
+    pub reference: Option<&'a RawValue>,
+    /// `completion/complete`: the argument and its value so far.
+    #[serde(borrow, default)]
+    pub argument: Option<&'a RawValue>,
+    /// `completion/complete`: what is settled already.
+    #[serde(borrow, default)]
+    pub context: Option<&'a RawValue>,
     /// `initialize`.
     #[serde(borrow, default)]
     pub protocol_version: Option<Str<'a>>,

@@ -1,0 +1,297 @@
+//! Prompts: plain async functions that make messages from a few texts.
+
+mod output;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+pub use self::output::IntoPrompt;
+use crate::{
+    handler::{
+        CompleteRequest, Completers, FromRequest, IntoCompletion, Rejection, RequestParams, Serve,
+        Serving, function,
+    },
+    machine::{
+        schema::{self, Checker, SchemaError, TypeSchema},
+        text_args,
+    },
+    tool::{Args, Context, ToolCx, ToolFn},
+    wire::{
+        prompt::{GetPromptResult, PromptArgument, PromptListing},
+        uri_template::Variables,
+    },
+};
+
+/// What a client gives to a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PromptRequest {
+    /// The texts by the name of their argument.
+    pub arguments: Variables,
+}
+
+impl<T: DeserializeOwned + JsonSchema + 'static> FromRequest<PromptRequest> for Args<T> {
+    fn schema() -> Option<TypeSchema> {
+        Some(schema::of_input::<T>())
+    }
+
+    fn from_request(request: &PromptRequest, _cx: &ToolCx) -> Result<Self, Rejection> {
+        text_args::read(&request.arguments)
+            .map(Self)
+            .map_err(|error| Rejection::Arguments(error.to_string()))
+    }
+}
+
+/// A prompt: a name, arguments, and the function that makes its messages. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Prompt(Arc<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    name: Arc<str>,
+    title: Option<String>,
+    description: Option<String>,
+    schema: Option<Arc<Value>>,
+    /// The schema says more than the type enforces.
+    checked: bool,
+    checker: Arc<OnceLock<Result<Checker, SchemaError>>>,
+    arguments: Vec<PromptArgument>,
+    icons: Option<Value>,
+    meta: Option<Map<String, Value>>,
+    render: Arc<dyn Serve<PromptRequest, GetPromptResult>>,
+    completers: Completers,
+}
+
+/// Why a prompt cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PromptDefError {
+    /// Clients send a map of texts.
+    #[error(
+        "prompt `{0}`: the arguments have to be an object of texts, numbers, booleans or enums"
+    )]
+    NotTexts(String),
+    /// Its schema does not compile.
+    #[error("prompt `{prompt}`: {source}")]
+    Schema {
+        /// The prompt.
+        prompt: String,
+        /// What is wrong.
+        source: SchemaError,
+    },
+    /// There is no such argument.
+    #[error("prompt `{prompt}` has no argument `{argument}`")]
+    UnknownArgument {
+        /// The prompt.
+        prompt: String,
+        /// The argument.
+        argument: String,
+    },
+    /// A `Ctx<T>` parameter has no value.
+    #[error("prompt `{prompt}` needs a `{ty}` that nobody has given")]
+    MissingContext {
+        /// The prompt.
+        prompt: String,
+        /// The type.
+        ty: &'static str,
+    },
+}
+
+impl Prompt {
+    /// Makes a prompt from an async function with up to four parameters, each
+    /// [`Args`], [`Ctx`](crate::tool::Ctx) or [`ToolCx`].
+    ///
+    /// The arguments come from the fields of the type in `Args`: their doc comments describe them,
+    /// those that are no `Option` are required. Numbers, booleans and enums are read from the texts
+    /// that clients send. The doc comment of the type is the description unless
+    /// [`Prompt::description`] sets one.
+    pub fn new<P, H>(name: impl Into<String>, render: H) -> Self
+    where
+        H: ToolFn<P>,
+        P: RequestParams<PromptRequest>,
+        H::Out: IntoPrompt + 'static,
+    {
+        let made = P::schema();
+        let schema = made
+            .as_ref()
+            .map(|made| Arc::new(schema::with_object_root(made.schema.clone())));
+        let arguments = schema.as_deref().map(text_args::arguments_of);
+        Self(Arc::new(Inner {
+            name: Arc::from(name.into()),
+            title: None,
+            checked: made.as_ref().is_some_and(|made| made.needs_validator),
+            description: made.and_then(|made| made.description),
+            schema,
+            checker: Arc::default(),
+            arguments: arguments.unwrap_or_default(),
+            icons: None,
+            meta: None,
+            render: function(render, IntoPrompt::into_prompt),
+            completers: Completers::default(),
+        }))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// Names the prompt for people.
+    #[must_use]
+    pub fn title(self, title: impl Into<String>) -> Self {
+        self.with(|prompt| prompt.title = Some(title.into()))
+    }
+
+    /// Says what the prompt is for.
+    #[must_use]
+    pub fn description(self, text: impl Into<String>) -> Self {
+        self.with(|prompt| prompt.description = Some(text.into()))
+    }
+
+    /// Sets the icons of the listing: an array of MCP icons.
+    #[must_use]
+    pub fn icons(self, icons: Value) -> Self {
+        self.with(|prompt| prompt.icons = Some(icons))
+    }
+
+    /// Sets `_meta` of the listing.
+    #[must_use]
+    pub fn meta(self, meta: Map<String, Value>) -> Self {
+        self.with(|prompt| prompt.meta = Some(meta))
+    }
+
+    /// Names an argument for people.
+    #[must_use]
+    pub fn argument_title(self, argument: &str, title: impl Into<String>) -> Self {
+        self.with(|prompt| {
+            let mut arguments = prompt.arguments.iter_mut();
+            if let Some(found) = arguments.find(|own| own.name == argument) {
+                found.title = Some(title.into());
+            }
+        })
+    }
+
+    /// Sets the function that completes an argument.
+    #[must_use]
+    pub fn complete<P, H>(self, argument: impl Into<Cow<'static, str>>, complete: H) -> Self
+    where
+        H: ToolFn<P>,
+        P: RequestParams<CompleteRequest>,
+        H::Out: IntoCompletion + 'static,
+    {
+        self.with(|prompt| prompt.completers.add(argument.into(), complete))
+    }
+
+    /// Checks what can be known before the first request.
+    ///
+    /// # Errors
+    /// [`PromptDefError`] when it could never be rendered.
+    pub fn check(&self, context: &Context) -> Result<(), PromptDefError> {
+        let own = || self.name().to_owned();
+        if let Some(schema) = &self.0.schema {
+            if !text_args::is_flat(schema) {
+                return Err(PromptDefError::NotTexts(own()));
+            }
+            if let Some(Err(source)) = self.checker() {
+                return Err(PromptDefError::Schema {
+                    prompt: own(),
+                    source: source.clone(),
+                });
+            }
+        }
+        let mut completed = self.0.completers.names();
+        if let Some(argument) = completed.find(|name| !self.has_argument(name)) {
+            return Err(PromptDefError::UnknownArgument {
+                prompt: own(),
+                argument: argument.to_owned(),
+            });
+        }
+        let missing = self.0.render.missing(context);
+        match missing.or_else(|| self.0.completers.missing(context)) {
+            Some(ty) => Err(PromptDefError::MissingContext { prompt: own(), ty }),
+            None => Ok(()),
+        }
+    }
+
+    fn checker(&self) -> Option<&Result<Checker, SchemaError>> {
+        let schema = self.0.schema.as_deref().filter(|_| self.0.checked)?;
+        Some(self.0.checker.get_or_init(|| Checker::new(schema)))
+    }
+
+    /// Gives the name that requests use.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Tells whether the prompt has this argument.
+    #[must_use]
+    pub fn has_argument(&self, name: &str) -> bool {
+        self.0.arguments.iter().any(|own| own.name == name)
+    }
+
+    /// Tells whether the function can ask and report.
+    #[must_use]
+    pub fn uses_cx(&self) -> bool {
+        self.0.render.uses_cx()
+    }
+
+    /// Gives the prompt as MCP lists it.
+    #[must_use]
+    pub fn listing(&self) -> PromptListing {
+        PromptListing {
+            name: self.name().to_owned(),
+            title: self.0.title.clone(),
+            description: self.0.description.clone(),
+            arguments: self.0.arguments.clone(),
+            icons: self.0.icons.clone(),
+            meta: self.0.meta.clone(),
+            extra: Map::new(),
+        }
+    }
+
+    /// Starts rendering. The arguments are read before this returns.
+    pub(crate) fn render(
+        &self,
+        request: &PromptRequest,
+        cx: ToolCx,
+    ) -> Result<Serving<GetPromptResult>, Rejection> {
+        let absent =
+            self.0.arguments.iter().find(|own| {
+                own.required == Some(true) && !request.arguments.contains_key(&own.name)
+            });
+        if let Some(argument) = absent {
+            return Err(Rejection::Arguments(format!(
+                "the argument `{}` is missing",
+                argument.name
+            )));
+        }
+        if let (Some(schema), Some(Ok(checker))) = (&self.0.schema, self.checker()) {
+            let value = text_args::to_json(schema, &request.arguments);
+            let checked = checker.check(&value);
+            checked.map_err(|wrong| Rejection::Arguments(wrong.to_string()))?;
+        }
+        self.0.render.start(request, cx)
+    }
+
+    /// Gives the description that a result without one gets.
+    pub(crate) fn description_text(&self) -> Option<&str> {
+        self.0.description.as_deref()
+    }
+
+    /// Tells whether some function completes.
+    pub(crate) fn completes(&self) -> bool {
+        !self.0.completers.is_empty()
+    }
+
+    pub(crate) fn completers(&self) -> &Completers {
+        &self.0.completers
+    }
+}

@@ -1,0 +1,214 @@
+//! What a call gets before it starts: its context, the answers of earlier rounds, who hears it.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Map, Value, value::RawValue};
+use tokio_util::sync::DropGuard;
+
+use super::{
+    Handling, Inner, Sampling,
+    capability::ClientCapabilities,
+    dispatch::Call,
+    running::{Job, Running},
+    stream::{Notices, Wanted},
+};
+use crate::{
+    machine::mrtr::{Binding, CallState},
+    tool::{Answers, ToolCx, ToolCxBuilder},
+    wire::{
+        ids::Owner,
+        jsonrpc::{RpcError, code},
+        mcp::{LogLevel, envelope::is_id},
+    },
+};
+
+const NO_SESSION: &str =
+    "a 2025 client can be asked only within a session, and this server keeps none";
+
+/// A call that is ready to start.
+pub(super) struct Prepared {
+    pub(super) cx: ToolCx,
+    asking: Option<Box<Asking>>,
+    /// Cancels the call when it is dropped.
+    guard: Option<DropGuard>,
+    notices: Option<Notices>,
+}
+
+impl Prepared {
+    /// Runs what was started with this context.
+    pub(super) fn run(self, server: &Arc<Inner>, call: &Call<'_>, job: Job) -> Handling {
+        let mut running = Running::new(server, call, job);
+        running.asking = self.asking;
+        running.guard = self.guard;
+        Handling::call(running, self.notices)
+    }
+}
+
+pub(super) fn base_cx(server: &Inner, call: &Call<'_>) -> ToolCxBuilder {
+    let context = match &call.options.context {
+        None => Arc::clone(&server.context),
+        Some(own) => {
+            let mut context = crate::tool::Context::clone(&server.context);
+            context.extend(own);
+            Arc::new(context)
+        }
+    };
+    let cx = ToolCx::builder().context(context);
+    match &call.options.auth {
+        Some(auth) => cx.auth(Arc::clone(auth)),
+        None => cx,
+    }
+}
+
+/// Gets a call ready that may ask and report.
+///
+/// `name` and `arguments` (JSON text) are what the questions of the call are bound to.
+pub(super) fn prepare(
+    server: &Arc<Inner>,
+    call: &Call<'_>,
+    method: &'static str,
+    name: &str,
+    arguments: &str,
+) -> Result<Prepared, RpcError> {
+    let cancel = server.work.closing().child_token();
+    let mut cx = base_cx(server, call).cancel(cancel.clone());
+    let wanted = wanted(call)?;
+    let notices = (call.streams && !wanted.is_nothing()).then(|| Notices::new(wanted));
+    let notices = match notices {
+        None => None,
+        Some((sink, notices)) => {
+            cx = cx.notices(sink);
+            Some(notices)
+        }
+    };
+    cx = match &server.sampling {
+        Sampling::Local(sampler) => cx.sampler(Arc::clone(sampler)),
+        Sampling::Client if call.era.is_modern() => cx,
+        Sampling::Client => cx.no_sampling(NO_SESSION),
+        Sampling::Nobody => cx.no_sampling(
+            "nobody answers sample here: build the server with sample or sample_from_client",
+        ),
+    };
+    if !call.era.is_modern() {
+        return Ok(Prepared {
+            cx: cx.no_input(NO_SESSION).build(),
+            asking: None,
+            // A 2025 client that goes away does not cancel its call.
+            guard: None,
+            notices,
+        });
+    }
+    let declared = call
+        .params
+        .meta
+        .as_deref()
+        .and_then(|meta| meta.client_capabilities);
+    let capabilities = ClientCapabilities::read(declared.map_or("{}", RawValue::get));
+    let owner = call.options.auth.as_ref().map(|auth| auth.owner());
+    let mut asking = Asking {
+        owner: owner.unwrap_or_default(),
+        method,
+        name: name.into(),
+        arguments: arguments.into(),
+        state: CallState::default(),
+        cx: None,
+    };
+    asking.resume(server, call)?;
+    let answers: Answers = asking.state.answers.clone().into_iter().collect();
+    let cx = cx
+        .answers(answers)
+        .ask(Arc::new(capabilities))
+        .one_unkeyed()
+        .build();
+    asking.cx = Some(cx.clone());
+    Ok(Prepared {
+        cx,
+        asking: Some(Box::new(asking)),
+        guard: Some(cancel.drop_guard()),
+        notices,
+    })
+}
+
+/// Gets a request ready that may neither ask nor report: the spec allows that to calls, reads and
+/// prompts only.
+pub(super) fn prepare_quiet(server: &Arc<Inner>, call: &Call<'_>, why: &'static str) -> Prepared {
+    let cancel = server.work.closing().child_token();
+    let cx = base_cx(server, call).cancel(cancel.clone()).no_input(why);
+    let cx = match &server.sampling {
+        Sampling::Local(sampler) => cx.sampler(Arc::clone(sampler)),
+        Sampling::Client | Sampling::Nobody => cx.no_sampling(why),
+    };
+    Prepared {
+        cx: cx.build(),
+        asking: None,
+        guard: call.era.is_modern().then(|| cancel.drop_guard()),
+        notices: None,
+    }
+}
+
+fn wanted(call: &Call<'_>) -> Result<Wanted, RpcError> {
+    let Some(meta) = call.params.meta.as_deref() else {
+        return Ok(Wanted::default());
+    };
+    let token = meta.progress_token.filter(|token| is_id(token.get()));
+    let log = match meta.log_level.as_deref().filter(|_| call.era.is_modern()) {
+        None => None,
+        Some(level) => Some(
+            LogLevel::parse(level)
+                .ok_or_else(|| RpcError::new(code::INVALID_PARAMS, "the log level is not known"))?,
+        ),
+    };
+    Ok(Wanted {
+        progress: token.map(ToOwned::to_owned),
+        log,
+    })
+}
+
+/// What a 2026 call needs to ask and to go on later.
+pub(super) struct Asking {
+    owner: Owner,
+    method: &'static str,
+    name: Box<str>,
+    arguments: Box<str>,
+    pub(super) state: CallState,
+    pub(super) cx: Option<ToolCx>,
+}
+
+impl Asking {
+    fn binding(&self) -> Binding {
+        let arguments: Value = serde_json::from_str(&self.arguments).unwrap_or_default();
+        Binding::new(&self.owner, self.method, &self.name, &arguments)
+    }
+
+    /// Takes up what an earlier round sealed, and the answers of this one.
+    fn resume(&mut self, server: &Inner, call: &Call<'_>) -> Result<(), RpcError> {
+        if let Some(text) = call.params.request_state.as_deref() {
+            let opened = CallState::open(&server.state_key, &self.binding(), text, now());
+            self.state = opened.map_err(|error| {
+                RpcError::new(code::INVALID_PARAMS, format!("requestState: {error}"))
+            })?;
+        }
+        let Some(raw) = call.params.input_responses else {
+            return Ok(());
+        };
+        let answers: Map<String, Value> = serde_json::from_str(raw.get())
+            .map_err(|_| RpcError::new(code::INVALID_PARAMS, "inputResponses is not an object"))?;
+        self.state.add(answers);
+        Ok(())
+    }
+
+    pub(super) fn seal(&mut self, server: &Inner) -> String {
+        self.state.round += 1;
+        let expires_at = now().saturating_add(server.state_ttl.as_secs());
+        self.state
+            .seal(&server.state_key, &self.binding(), expires_at)
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
+}

@@ -1,0 +1,205 @@
+//! A call that runs, and its answer.
+
+use std::{
+    fmt,
+    future::Future as _,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::{DropGuard, WaitForCancellationFutureOwned};
+
+use super::{
+    Inner, OutputShape,
+    dispatch::Call,
+    drain::InFlight,
+    prepare::Asking,
+    reply::{self, ResultWriter},
+};
+use crate::{
+    handler::{Served, Serving},
+    machine::{era::Era, mrtr::MAX_ROUNDS},
+    tool::{InputError, Question, ToolError, ToolOutcome},
+    wire::{
+        cache::CacheHint,
+        jsonrpc::{RpcError, code},
+    },
+};
+
+/// A result other than a tool's.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    /// The members of the result as JSON text, without braces; never empty.
+    pub(super) text: String,
+    /// 2026: how long the client may keep it.
+    pub(super) cache: Option<CacheHint>,
+    pub(super) meta: Option<Map<String, Value>>,
+}
+
+/// What a request that is not a tool call gives.
+pub(super) type Answer = Result<Members, RpcError>;
+
+/// What runs.
+pub(super) enum Job {
+    Tool(LocalBoxFuture<'static, ToolOutcome>, OutputShape),
+    Request(Serving<Answer>),
+}
+
+/// A call that runs. Dropping it cancels a 2026 call.
+pub(super) struct Running {
+    work: InFlight,
+    id: Box<str>,
+    era: Era,
+    job: Job,
+    pub(super) asking: Option<Box<Asking>>,
+    /// Armed when the call has to wait for the first time.
+    closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    pub(super) guard: Option<DropGuard>,
+}
+
+impl Running {
+    pub(super) fn new(server: &Arc<Inner>, request: &Call<'_>, job: Job) -> Self {
+        Self {
+            work: InFlight::new(server),
+            id: request.id.into(),
+            era: request.era,
+            job,
+            asking: None,
+            closing: None,
+            guard: None,
+        }
+    }
+
+    pub(super) fn keep_alive(&self) -> Duration {
+        self.work.server().keep_alive
+    }
+
+    /// Gives status and response when the call has ended, or has to end with the server.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(u16, Bytes)> {
+        match &mut self.job {
+            Job::Tool(call, shape) => {
+                let shape = *shape;
+                if let Poll::Ready(outcome) = call.as_mut().poll(cx) {
+                    return Poll::Ready(self.end(outcome, shape));
+                }
+            }
+            Job::Request(request) => {
+                if let Poll::Ready(served) = request.as_mut().poll(cx) {
+                    return Poll::Ready(self.end_request(served));
+                }
+            }
+        }
+        let closing = self.closing.get_or_insert_with(|| {
+            let token = self.work.server().work.closing().clone();
+            Box::pin(token.cancelled_owned())
+        });
+        if closing.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        let error = RpcError::new(code::INTERNAL_ERROR, "the server is shutting down");
+        Poll::Ready((200, self.error(&error)))
+    }
+
+    fn error(&self, error: &RpcError) -> Bytes {
+        reply::error(Some(&self.id), self.era.is_modern(), error)
+    }
+
+    fn end(&mut self, outcome: ToolOutcome, shape: OutputShape) -> (u16, Bytes) {
+        match outcome {
+            ToolOutcome::Done(output) => (200, self.writer(shape).output(output)),
+            ToolOutcome::Failed(error) => match self.refusal(&error) {
+                Some(refusal) => refusal,
+                None => (200, self.writer(shape).failure(error.message())),
+            },
+            ToolOutcome::NeedsInput(questions) => match self.ask(&questions) {
+                Ok(asked) => asked,
+                Err(why) => (200, self.writer(shape).failure(&why)),
+            },
+        }
+    }
+
+    /// A request that is not a tool call has no result that could say that it failed.
+    fn end_request(&mut self, served: Served<Answer>) -> (u16, Bytes) {
+        let internal = |message: String| RpcError::new(code::INTERNAL_ERROR, message);
+        let error = match served {
+            Served::Done(Ok(members)) => return (200, self.plain_writer().members(members)),
+            Served::Done(Err(error)) => error,
+            Served::Failed(error) => match self.refusal(&error) {
+                Some(refusal) => return refusal,
+                None if error.is_panic() => internal("the request failed".to_owned()),
+                None => internal(error.message().to_owned()),
+            },
+            Served::NeedsInput(questions) => match self.ask(&questions) {
+                Ok(asked) => return asked,
+                Err(why) => internal(why),
+            },
+        };
+        (200, self.error(&error))
+    }
+
+    fn writer(&self, shape: OutputShape) -> ResultWriter<'_> {
+        ResultWriter {
+            listings: &self.work.server().listings,
+            era: self.era,
+            shape,
+            id: &self.id,
+        }
+    }
+
+    fn plain_writer(&self) -> ResultWriter<'_> {
+        self.writer(OutputShape::default())
+    }
+
+    /// Gives the error of a call that asked what this client cannot answer, or got an answer that
+    /// does not fit.
+    fn refusal(&self, error: &ToolError) -> Option<(u16, Bytes)> {
+        if error.is_panic() {
+            tracing::error!(id = &*self.id, "a function of the server panicked");
+        }
+        match self.asking.as_ref()?.cx.as_ref()?.refused()? {
+            error @ InputError::MissingCapability { .. } => {
+                Some((400, self.error(&missing(&error))))
+            }
+            error @ InputError::Invalid { .. } => {
+                let error = RpcError::new(code::INVALID_PARAMS, error.to_string());
+                Some((200, self.error(&error)))
+            }
+            _ => None,
+        }
+    }
+
+    fn ask(&mut self, questions: &[Question]) -> Result<(u16, Bytes), String> {
+        let Some(mut asking) = self.asking.take() else {
+            return Err("a question was asked where nobody can be asked".to_owned());
+        };
+        if asking.state.round >= MAX_ROUNDS {
+            return Err(format!(
+                "questions were asked in more than {MAX_ROUNDS} rounds"
+            ));
+        }
+        let state = asking.seal(self.work.server());
+        Ok((200, self.plain_writer().input_required(questions, &state)))
+    }
+}
+
+fn missing(error: &InputError) -> RpcError {
+    let required = match error {
+        InputError::MissingCapability { required, .. } => required.clone(),
+        _ => Value::Null,
+    };
+    RpcError::new(code::MISSING_CLIENT_CAPABILITY, error.to_string())
+        .with_data(json!({"requiredCapabilities": required}))
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Running")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
