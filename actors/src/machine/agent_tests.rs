@@ -4,11 +4,14 @@
     clippy::indexing_slicing,
     reason = "a failed expectation is the test failing"
 )]
+use std::collections::HashMap;
+
 use serde_json::json;
 
 use super::*;
 use crate::machine::{
     interrupt::{Answer, AnsweredQuestion, InputKind, InputWait, PendingQuestion},
+    resume::Decisions,
     toolset::ToolSpec,
 };
 

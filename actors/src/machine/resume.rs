@@ -1,5 +1,7 @@
 //! The answers of a continuation, held against what was asked.
 
+mod refuse;
+
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -9,11 +11,11 @@ use super::{
     interrupt::{
         Answer, PendingCall, PendingQuestion, Subject, Wait, approval_id, client_tool_id, input_id,
     },
-    schema_issue::{Issue, issues},
+    schema_issue::issues,
     toolset::{ToolSpec, Toolset},
 };
 use crate::wire::{
-    agui::{ErrorScope, ErrorSource, InterruptCode, InterruptError, ResumeEntry, ResumeStatus},
+    agui::{ErrorSource, InterruptCode, InterruptError, ResumeEntry, ResumeStatus},
     ids::{InterruptId, RunId, ThreadId, ToolCallId},
 };
 
@@ -21,9 +23,6 @@ const NO_PARENT: &str =
     "Interrupt continuation requires parentRunId to identify the interrupted run.";
 const INCOMPLETE: &str = "Resume entries must resolve or cancel the complete interrupt batch.";
 const INVALID: &str = "One or more interrupt resolutions are invalid.";
-const STALE: &str =
-    "The interrupted run is not known here any more, and nothing that was posted vouches for it.";
-const CONFLICT: &str = "The interrupted run has been answered differently.";
 
 /// A continuation as it was posted.
 #[derive(Clone, Copy, Debug)]
@@ -74,18 +73,6 @@ enum Kind<'a> {
 }
 
 impl Submission<'_> {
-    /// Refuses a continuation of a run that nothing vouches for.
-    #[must_use]
-    pub fn stale(&self) -> Vec<InterruptError> {
-        vec![self.batch_of_server(InterruptCode::Stale, STALE)]
-    }
-
-    /// Refuses answers to a run that has other answers.
-    #[must_use]
-    pub fn conflict(&self) -> Vec<InterruptError> {
-        vec![self.batch_of_server(InterruptCode::Conflict, CONFLICT)]
-    }
-
     /// Holds the answers against the calls that a record or a seal knows to wait.
     ///
     /// # Errors
@@ -388,86 +375,6 @@ impl Submission<'_> {
             )?;
         }
         Ok(Decision::Approved(Some(edited.clone())))
-    }
-
-    fn none_of(
-        &self,
-        id: &InterruptId,
-        code: InterruptCode,
-        lead: &str,
-        found: Vec<Issue>,
-    ) -> Result<(), Vec<InterruptError>> {
-        if found.is_empty() {
-            return Ok(());
-        }
-        Err(found
-            .into_iter()
-            .map(|issue| {
-                let message = format!("{lead}: {}", issue.message);
-                let mut error = self.item(id, code, ErrorSource::Client, message);
-                error.path = Some(issue.path);
-                error
-            })
-            .collect())
-    }
-
-    fn invalid(&self, id: &InterruptId, message: String) -> InterruptError {
-        self.item(
-            id,
-            InterruptCode::InvalidPayload,
-            ErrorSource::Client,
-            message,
-        )
-    }
-
-    fn item(
-        &self,
-        id: &InterruptId,
-        code: InterruptCode,
-        source: ErrorSource,
-        message: String,
-    ) -> InterruptError {
-        InterruptError {
-            scope: ErrorScope::Item,
-            thread_id: self.thread.clone(),
-            interrupted_run_id: self.parent.unwrap_or(self.run).clone(),
-            generation: 0,
-            interrupt_id: Some(id.clone()),
-            code,
-            message,
-            source,
-            retryable: false,
-            path: None,
-            interrupt_ids: None,
-        }
-    }
-
-    fn batch(&self, code: InterruptCode, message: &str, ids: Vec<InterruptId>) -> InterruptError {
-        InterruptError {
-            scope: ErrorScope::Batch,
-            thread_id: self.thread.clone(),
-            interrupted_run_id: self.parent.unwrap_or(self.run).clone(),
-            generation: 0,
-            interrupt_id: None,
-            code,
-            message: message.to_owned(),
-            source: ErrorSource::Client,
-            retryable: false,
-            path: None,
-            interrupt_ids: Some(ids),
-        }
-    }
-
-    fn batch_of_server(&self, code: InterruptCode, message: &str) -> InterruptError {
-        let ids = self
-            .entries
-            .iter()
-            .map(|entry| entry.interrupt_id.clone())
-            .collect();
-        InterruptError {
-            source: ErrorSource::Server,
-            ..self.batch(code, message, ids)
-        }
     }
 }
 

@@ -1,22 +1,22 @@
 //! Drives a run: asks the model, runs the tools, and puts down what happens before it is shown.
 
-use std::{sync::Arc, time::Duration};
+mod tool_call;
+
+use std::sync::Arc;
 
 use futures_util::StreamExt;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
     Completed, Interrupted, Outcome, RunFailure, Shared,
-    calls::{self, CallScope, NOTICE_BUFFER},
+    calls::CallScope,
     claim::{Beginning, Claimant, Refusal},
     toolbox::{Toolbox, close_sources},
 };
 use crate::{
     chat::{Engine, Request},
     machine::{
-        agent::{Agent, Checkpoint, Events, Setup, Step, ToolEnd, ToolStart},
+        agent::{Agent, Checkpoint, Events, Setup, Step},
         continuation::SealedPause,
         dialogue::{FinishReason, ModelMessage, ModelRequest, ModelTool},
         interrupt::PendingCall,
@@ -27,9 +27,6 @@ use crate::{
     },
     wire::agui::{Event, Row},
 };
-
-/// How long a cancelled run waits for the tool in flight to notice its token.
-const TOOL_GRACE: Duration = Duration::from_secs(5);
 
 /// Why a run ends before its time.
 #[derive(Debug)]
@@ -250,70 +247,6 @@ impl Driver {
             }
             self.flush().await?;
         }
-    }
-
-    /// Runs one call.
-    async fn call(
-        &mut self,
-        agent: &mut Agent,
-        toolbox: &Toolbox,
-        start: ToolStart,
-    ) -> Result<Step, Halt> {
-        // Put down before it begins: a retry must know that it may have run.
-        self.record(agent.checkpoint(), RunState::Running).await?;
-        let Some(executor) = toolbox.executor(&start.name) else {
-            let end = ToolEnd::Failed(format!("Unknown tool: {}", start.name));
-            return Ok(agent.tool_ended(end, &mut self.out));
-        };
-        let token = self.shared.cancel.child_token();
-        let (sink, mut notices) = mpsc::channel(NOTICE_BUFFER);
-        let mut running = calls::start(executor, start, &self.scope, token.clone(), sink);
-        let end = loop {
-            tokio::select! {
-                biased;
-                () = self.stopped() => {
-                    self.wind_up(agent, &token, running).await?;
-                    return Err(Halt::Cancelled);
-                }
-                Some(notice) = notices.recv() => {
-                    if let Some((name, value)) = calls::shown(notice) {
-                        self.tick();
-                        agent.tool_said(name, value, &mut self.out);
-                        self.flush().await?;
-                    }
-                }
-                end = &mut running => break end,
-            }
-        };
-        self.tick();
-        while let Ok(notice) = notices.try_recv() {
-            if let Some((name, value)) = calls::shown(notice) {
-                agent.tool_said(name, value, &mut self.out);
-            }
-        }
-        let step = agent.tool_ended(end, &mut self.out);
-        self.record(agent.checkpoint(), RunState::Running).await?;
-        Ok(step)
-    }
-
-    /// Gives the tool in flight the chance to notice that nobody waits. What it still returns is
-    /// kept for a retry and shown to nobody.
-    async fn wind_up(
-        &mut self,
-        agent: &mut Agent,
-        token: &CancellationToken,
-        running: futures_util::future::LocalBoxFuture<'static, ToolEnd>,
-    ) -> Result<(), Halt> {
-        token.cancel();
-        let ended = tokio::time::timeout(TOOL_GRACE, running).await;
-        if !self.journaled {
-            return Ok(());
-        }
-        if let Ok(end @ ToolEnd::Done(_)) = ended {
-            let mut unseen = Events::at(self.engine.clock.now_ms());
-            let _over = agent.tool_ended(end, &mut unseen);
-        }
-        self.record(agent.checkpoint(), RunState::Running).await
     }
 
     /// Puts the pause away, announces it, and stops.

@@ -1,9 +1,12 @@
 //! One model turn: what the model says becomes events and rows.
 
+mod thought;
+
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
+use self::thought::{Reasoning, Thought};
 use super::events::{Events, TurnEnd, iso_time};
 use crate::{
     machine::{
@@ -34,19 +37,6 @@ enum Span {
     Unopened,
     Open,
     Closed,
-}
-
-#[derive(Debug)]
-struct Reasoning {
-    message: MessageId,
-    step: String,
-    text: String,
-}
-
-#[derive(Debug)]
-struct Thought {
-    text: String,
-    signature: Option<String>,
 }
 
 #[derive(Debug)]
@@ -205,94 +195,6 @@ impl Turn {
                 message_id: self.message.clone(),
             },
         );
-    }
-
-    fn open_reasoning(&mut self, model: &str, out: &mut Events) {
-        if self.reasoning.is_some() {
-            return;
-        }
-        let message = MessageId::random();
-        let step = MessageId::random().to_string().replacen("msg-", "step-", 1);
-        out.of_model(
-            model,
-            EventKind::ReasoningStart {
-                message_id: message.clone(),
-            },
-        );
-        out.of_model(
-            model,
-            EventKind::ReasoningMessageStart {
-                message_id: message.clone(),
-                role: Some(Role::Reasoning),
-            },
-        );
-        let started = EventKind::StepStarted {
-            step_name: step.clone(),
-        };
-        out.push(
-            Event::new(out.now_ms(), started)
-                .model(model)
-                .tanstack("stepId", step.as_str())
-                .tanstack("stepType", "thinking"),
-        );
-        self.reasoning = Some(Reasoning {
-            message,
-            step,
-            text: String::new(),
-        });
-    }
-
-    fn reason(&mut self, delta: &str, model: &str, out: &mut Events) {
-        if delta.is_empty() {
-            return;
-        }
-        self.open_reasoning(model, out);
-        if let Some(reasoning) = &mut self.reasoning {
-            reasoning.text.push_str(delta);
-            out.of_model(
-                model,
-                EventKind::ReasoningMessageContent {
-                    message_id: reasoning.message.clone(),
-                    delta: delta.to_owned(),
-                },
-            );
-        }
-    }
-
-    fn close_reasoning(&mut self, signature: Option<String>, model: &str, out: &mut Events) {
-        let Some(reasoning) = self.reasoning.take() else {
-            return;
-        };
-        let message_id = reasoning.message;
-        out.of_model(
-            model,
-            EventKind::ReasoningMessageEnd {
-                message_id: message_id.clone(),
-            },
-        );
-        out.of_model(model, EventKind::ReasoningEnd { message_id });
-        let finished = EventKind::StepFinished {
-            step_name: reasoning.step.clone(),
-        };
-        let mut event = Event::new(out.now_ms(), finished)
-            .model(model)
-            .tanstack("stepId", reasoning.step.as_str())
-            .tanstack("content", reasoning.text.as_str());
-        if let Some(signature) = &signature {
-            event = event.tanstack("signature", signature.as_str());
-        }
-        out.push(event);
-        if let Some(signature) = &signature {
-            out.plain(EventKind::ReasoningEncryptedValue {
-                subtype: "message".to_owned(),
-                entity_id: reasoning.step,
-                encrypted_value: signature.clone(),
-            });
-        }
-        self.thoughts.push(Thought {
-            text: reasoning.text,
-            signature,
-        });
     }
 
     #[expect(
