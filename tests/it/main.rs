@@ -29,6 +29,7 @@ mod mcp_server;
 mod model_openai;
 mod run_store;
 mod schema;
+mod tool_errors;
 mod served;
 mod server_auth;
 mod soak;
