@@ -137,6 +137,10 @@ impl McpServer {
     }
 }
 
+const fn assert_send_sync<T: Send + Sync>() {}
+const _: () = assert_send_sync::<McpServer>();
+const _: () = assert_send_sync::<Options>();
+
 impl fmt::Debug for McpServer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("McpServer")

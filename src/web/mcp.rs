@@ -22,7 +22,7 @@ use actix_web::{
 use bytes::Bytes;
 use futures_util::{Stream as _, future::LocalBoxFuture};
 use roscius_actors::{
-    server::{EventStream, McpServer, Options, Response},
+    server::{EventStream, Handling, McpServer, Options, Response},
     wire::{
         http::{self, Body, Head, Headers, REPEATED, Request},
         version::is_modern,
@@ -187,8 +187,9 @@ impl Endpoint {
             head: headers.head(request.method()),
             body: &body,
         };
-        let handling = self.server.handle(request, options);
-        respond(handling.await, &cors)
+        let mut attended = Attended(Some(self.server.handle(request, options)));
+        let response = std::future::poll_fn(|cx| attended.poll(cx)).await;
+        respond(response, &cors)
     }
 
     /// Reads the body of a message; a request that is none is answered without it.
@@ -308,8 +309,40 @@ impl Headers for Values<'_> {
     }
 }
 
-/// A stream of events as a body. Dropping it tells the server that the client has gone.
+/// A request whose client waits. Dropping it means that the client has gone.
+struct Attended(Option<Handling>);
+
+impl Attended {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Response> {
+        let Some(handling) = &mut self.0 else {
+            return Poll::Pending;
+        };
+        let polled = Pin::new(handling).poll(cx);
+        if polled.is_ready() {
+            self.0 = None;
+        }
+        polled
+    }
+}
+
+impl Drop for Attended {
+    fn drop(&mut self) {
+        if let Some(rest) = self.0.take().and_then(Handling::detached) {
+            actix_web::rt::spawn(rest);
+        }
+    }
+}
+
+/// A stream of events as a body. Dropping it means that the client has gone.
 struct Events(EventStream);
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        if let Some(rest) = self.0.detached() {
+            actix_web::rt::spawn(rest);
+        }
+    }
+}
 
 impl MessageBody for Events {
     type Error = std::convert::Infallible;

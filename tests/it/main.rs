@@ -29,10 +29,10 @@ mod mcp_server;
 mod model_openai;
 mod run_store;
 mod schema;
-mod tool_errors;
 mod served;
 mod server_auth;
 mod soak;
+mod tool_errors;
 
 #[path = "../fixture_host/scenario.rs"]
 mod scenario;

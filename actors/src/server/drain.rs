@@ -19,6 +19,8 @@ use super::{Inner, McpServer};
 pub(super) struct Work {
     draining: AtomicBool,
     running: AtomicUsize,
+    /// Calls whose clients have gone.
+    left: AtomicUsize,
     idle: Notify,
     /// Cancelled when the deadline of the drain is over: every call ends now.
     closing: CancellationToken,
@@ -45,6 +47,25 @@ impl InFlight {
 
     pub(super) fn server(&self) -> &Inner {
         &self.0
+    }
+
+    /// Counts the call as one whose client has gone; nothing when there are too many of them.
+    pub(super) fn leave(&self) -> Option<Left> {
+        let left = &self.0.work.left;
+        if left.fetch_add(1, Ordering::AcqRel) >= MAX_LEFT {
+            left.fetch_sub(1, Ordering::AcqRel);
+            return None;
+        }
+        Some(Left(Arc::clone(&self.0)))
+    }
+}
+
+/// Counts a call whose client has gone while it lives.
+pub(super) struct Left(Arc<Inner>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.0.work.left.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -100,5 +121,8 @@ impl McpServer {
     }
 }
 
+/// Calls that may go on without their clients. Nobody waits for them, so a client that connects and
+/// leaves must not be able to pile them up.
+const MAX_LEFT: usize = 64;
 /// How long cancelled calls have for their last words.
 const LAST_WORDS: Duration = Duration::from_millis(500);

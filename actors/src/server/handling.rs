@@ -45,6 +45,15 @@ impl Handling {
         matches!(&self.0, State::Ready(response) if response.www_authenticate.is_some())
     }
 
+    /// Gives what has to go on when the client has gone: the rest of a 2025 call, for there a
+    /// closed connection cancels nothing. A 2026 call is cancelled by dropping it.
+    pub fn detached(self) -> Option<LocalBoxFuture<'static, ()>> {
+        match self.0 {
+            State::Call(running, _) => running.detached(),
+            State::Ready(_) | State::Batch(_) | State::Done => None,
+        }
+    }
+
     pub(super) fn batch(responses: LocalBoxFuture<'static, Response>) -> Self {
         Self(State::Batch(responses))
     }

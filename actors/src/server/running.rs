@@ -60,11 +60,20 @@ pub(super) struct Running {
     /// Armed when the call has to wait for the first time.
     closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     pub(super) guard: Option<DropGuard>,
+    span: tracing::Span,
 }
 
 impl Running {
     pub(super) fn new(server: &Arc<Inner>, request: &Call<'_>, job: Job) -> Self {
+        let name = request.params.name.as_deref().unwrap_or_default();
+        let span = match job {
+            Job::Tool(..) => {
+                tracing::info_span!("mcp.tool", gen_ai.tool.name = name, id = request.id)
+            }
+            Job::Request(_) => tracing::info_span!("mcp.request", name, id = request.id),
+        };
         Self {
+            span,
             work: InFlight::new(server),
             id: request.id.into(),
             era: request.era,
@@ -73,6 +82,19 @@ impl Running {
             closing: None,
             guard: None,
         }
+    }
+
+    /// Gives the rest of a call that its client has left, if it goes on: a 2025 client that goes
+    /// away has not cancelled anything.
+    pub(super) fn detached(mut self: Box<Self>) -> Option<LocalBoxFuture<'static, ()>> {
+        if self.era.is_modern() {
+            return None;
+        }
+        let left = self.work.leave()?;
+        Some(Box::pin(async move {
+            let ended = std::future::poll_fn(|cx| self.poll(cx)).await;
+            drop((ended, left));
+        }))
     }
 
     pub(super) fn keep_alive(&self) -> Duration {
@@ -84,12 +106,14 @@ impl Running {
         match &mut self.job {
             Job::Tool(call, shape) => {
                 let shape = *shape;
-                if let Poll::Ready(outcome) = call.as_mut().poll(cx) {
+                let polled = self.span.in_scope(|| call.as_mut().poll(cx));
+                if let Poll::Ready(outcome) = polled {
                     return Poll::Ready(self.end(outcome, shape));
                 }
             }
             Job::Request(request) => {
-                if let Poll::Ready(served) = request.as_mut().poll(cx) {
+                let polled = self.span.in_scope(|| request.as_mut().poll(cx));
+                if let Poll::Ready(served) = polled {
                     return Poll::Ready(self.end_request(served));
                 }
             }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use futures_util::Stream;
+use futures_util::{Stream, future::LocalBoxFuture};
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::{
     sync::mpsc::{Receiver, channel},
@@ -195,6 +195,14 @@ impl EventStream {
             tick: Box::pin(sleep(keep_alive)),
             wrote: false,
         }
+    }
+}
+
+impl EventStream {
+    /// Gives what has to go on when the client has gone, see
+    /// [`Handling::detached`](super::Handling::detached).
+    pub fn detached(&mut self) -> Option<LocalBoxFuture<'static, ()>> {
+        self.running.take()?.detached()
     }
 }
 

@@ -181,6 +181,44 @@ fn a_client_that_goes_away_cancels_its_2026_call() {
 }
 
 #[test]
+fn a_2025_call_goes_on_when_its_client_goes_away() {
+    for meta in [json!({}), json!({"progressToken": 1})] {
+        let gate = Gate::default();
+        let done = Arc::new(AtomicBool::new(false));
+        let (inside, ended) = (gate.clone(), Arc::clone(&done));
+        let server = McpServer::new("stays", "1.0.0")
+            .tool(Tool::new("wait", move |cx: ToolCx| {
+                let (inside, ended) = (inside.clone(), Arc::clone(&ended));
+                async move {
+                    cx.progress(1.0, None, None);
+                    inside.entered.store(true, Ordering::SeqCst);
+                    inside.open.notified().await;
+                    ended.store(!cx.cancelled().is_cancelled(), Ordering::SeqCst);
+                }
+            }))
+            .build()
+            .unwrap();
+        let served = Served::new(&server);
+        let mut wire = Wire::open(served.addr);
+        let params = json!({"name": "wait", "arguments": {}, "_meta": meta});
+        let ask = Ask::legacy("2025-11-25", "tools/call", params);
+        wire.send(&ask.bytes(served.addr));
+        until(|| gate.entered.load(Ordering::SeqCst));
+        drop(wire);
+        // A second connection is served after the worker has seen the end of the first.
+        assert_eq!(
+            Ask::legacy("2025-11-25", "ping", json!({}))
+                .send(&served)
+                .status,
+            200
+        );
+        gate.open.notify_one();
+        until(|| done.load(Ordering::SeqCst));
+        until(|| server.running_calls() == 0);
+    }
+}
+
+#[test]
 fn a_drain_refuses_new_work_and_ends_what_runs() {
     let gate = Gate::default();
     let server = server(&gate);
