@@ -80,6 +80,11 @@ export function startServe(args = [], env = {}) {
   return start(roscius, ['serve', '--addr', '127.0.0.1:0', ...args], env)
 }
 
+/** Starts an example that serves until it is ended. */
+export function startExample(name) {
+  return start(resolve(dirname(fixtureHost), name), ['--serve'])
+}
+
 /** Starts the fixture host with a scenario file. */
 export async function startFixture(file, { trustHistory = false, env = {} } = {}) {
   const host = await start(fixtureHost, [file, ...(trustHistory ? ['--trust-history'] : [])], env)

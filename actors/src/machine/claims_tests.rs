@@ -116,6 +116,7 @@ fn leeway_is_for_both_ends() {
     assert!(!allows(json!({"nbf": NOW + 31})));
 }
 
+// G13
 #[test]
 fn scopes_are_read_from_both_claims_in_both_forms() {
     for (claims, expected) in [

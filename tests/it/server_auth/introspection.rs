@@ -51,6 +51,7 @@ fn the_endpoint_is_asked_as_rfc_7662_says() {
     assert_eq!(issuer.asked()[1].body, "token=a%26b%3Dc%2Bd%2F");
 }
 
+// G13
 #[test]
 fn only_an_active_token_is_let_in() {
     let issuer = Issuer::start();
@@ -154,6 +155,7 @@ fn an_endpoint_that_fails_is_no_fault_of_the_token() {
     }
 }
 
+// G13
 #[test]
 fn a_good_answer_is_kept_and_a_bad_one_is_not() {
     let issuer = Issuer::start();
