@@ -1,6 +1,9 @@
 //! Who comes in, and what the others are told, byte by byte.
 
-use roscius::{auth::Introspection, prelude::*, web::McpRoutes};
+use roscius::{
+    auth::Introspection, prelude::*, prompt::Prompt, resource::Resource, web::McpRoutes,
+    wire::auth::AuthInfo,
+};
 use serde_json::json;
 
 use super::{Answer, PRM, bearer, by_heart, call, call_body, mounted, notes, send};
@@ -154,6 +157,48 @@ fn the_verified_caller_reaches_the_tool() {
 }
 
 #[test]
+fn the_verified_caller_reaches_resources_and_prompts() {
+    let who = |caller: Ctx<AuthInfo>| async move { caller.subject.clone().unwrap_or_default() };
+    let server = McpServer::new("notes", "1")
+        .resource(Resource::new("mine", "notes://mine", who))
+        .prompt(Prompt::new("greet", who))
+        .auth(by_heart)
+        .build()
+        .unwrap();
+    let served = Served::start(mounted(&server));
+    for (method, params, path) in [
+        (
+            "resources/read",
+            json!({"uri": "notes://mine"}),
+            "/result/contents/0/text",
+        ),
+        (
+            "prompts/get",
+            json!({"name": "greet"}),
+            "/result/messages/0/content/text",
+        ),
+    ] {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let ask = |token| {
+            let headers = [
+                ("content-type", "application/json"),
+                ("authorization", token),
+            ];
+            send(&served, "POST", &headers, &body.to_string())
+        };
+        for (token, user) in [("Bearer good", "user"), ("Bearer other", "other")] {
+            let answer = ask(token);
+            assert_eq!(
+                answer.json().pointer(path),
+                Some(&json!(user)),
+                "{answer:?}"
+            );
+        }
+        assert_eq!(ask("Bearer bad").status(), 401);
+    }
+}
+
+#[test]
 fn a_challenge_names_only_what_is_configured() {
     let server = McpServer::new("bare", "1").auth(by_heart).build().unwrap();
     let served = Served::start(mounted(&server));
@@ -208,7 +253,7 @@ fn an_application_with_its_own_authentication_skips_the_gate() {
         let routes = McpRoutes::new("/mcp", &server).authorize(|request| async move {
             let known = request.headers().contains_key("x-user");
             // Nothing of this token would pass the gate: no scope, no expiry.
-            let caller = roscius::wire::auth::AuthInfo::new("own", "app");
+            let caller = AuthInfo::new("own", "app");
             Ok(if known {
                 Options::new().auth_info(caller)
             } else {
