@@ -11,6 +11,8 @@ use roscius::{
     web,
     wire::content::{CallToolResult, ContentBlock},
 };
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// One white pixel.
@@ -217,6 +219,108 @@ fn questions() -> Vec<Tool> {
     ]
 }
 
+#[derive(Deserialize)]
+struct Id {
+    id: String,
+}
+
+fn resources() -> Vec<Resource> {
+    vec![
+        Resource::new("static-text", "test://static-text", || async {
+            "This is the content of the static text resource."
+        })
+        .description("A text")
+        .mime_type("text/plain"),
+        Resource::new("static-binary", "test://static-binary", || async {
+            ResourceContents {
+                blob: Some(PNG.to_owned()),
+                ..ResourceContents::default()
+            }
+        })
+        .description("An image")
+        .mime_type("image/png"),
+        Resource::new("watched-resource", "test://watched-resource", || async {
+            "Nothing has changed."
+        })
+        .description("A text to subscribe to")
+        .mime_type("text/plain"),
+        Resource::template("test://template/{id}/data", |Vars(vars): Vars<Id>| async move {
+            Json(json!({"id": vars.id, "templateTest": true, "data": format!("Data for ID: {}", vars.id)}))
+        })
+        .name("template")
+        .description("Data of an id")
+        .mime_type("application/json"),
+    ]
+}
+
+/// What two arguments become
+#[derive(Deserialize, JsonSchema)]
+struct TwoWords {
+    /// The first word
+    arg1: String,
+    /// The second word
+    arg2: String,
+}
+
+/// A message with a resource inside
+#[derive(Deserialize, JsonSchema)]
+struct Embedded {
+    /// The URI of the resource
+    #[serde(rename = "resourceUri")]
+    resource_uri: String,
+}
+
+fn prompts() -> Vec<Prompt> {
+    vec![
+        Prompt::new("test_simple_prompt", || async {
+            "This is a simple prompt for testing."
+        })
+        .description("One message"),
+        Prompt::new(
+            "test_prompt_with_arguments",
+            |Args(words): Args<TwoWords>| async move {
+                format!(
+                    "Prompt with arguments: arg1='{}', arg2='{}'",
+                    words.arg1, words.arg2
+                )
+            },
+        )
+        .complete("arg1", |typed: Partial| async move {
+            typed.filter(["test", "testing", "tested"])
+        }),
+        Prompt::new(
+            "test_prompt_with_embedded_resource",
+            |Args(embedded): Args<Embedded>| async move {
+                let contents = ResourceContents::text("Embedded resource content for testing.")
+                    .uri(embedded.resource_uri)
+                    .mime_type("text/plain");
+                [
+                    PromptMessage::user(contents),
+                    PromptMessage::user("Please process the embedded resource above."),
+                ]
+            },
+        ),
+        Prompt::new("test_prompt_with_image", || async {
+            [
+                PromptMessage::user(ContentBlock::image(PNG, "image/png")),
+                PromptMessage::user("Please analyze the image above."),
+            ]
+        })
+        .description("A message with an image"),
+        Prompt::new(
+            "test_input_required_result_prompt",
+            |cx: ToolCx| async move {
+                let schema = object("context", "string");
+                let form = cx
+                    .request_form("user_context", "What context should be used?", schema)
+                    .await?;
+                Ok::<_, ToolError>(format!("Use this context: {form}"))
+            },
+        )
+        .description("Asks before it is made"),
+    ]
+}
+
 async fn confirm(cx: ToolCx) -> Result<String, InputError> {
     cx.request_form("confirm", "Please confirm", object("ok", "boolean"))
         .await?;
@@ -232,6 +336,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .tools(contents())
         .tools(requests())
         .tools(questions())
+        .resources(resources())
+        .prompts(prompts())
         .build()?;
     HttpServer::new(move || App::new().configure(web::mcp("/mcp", &server)))
         .workers(1)
