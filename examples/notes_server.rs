@@ -49,12 +49,17 @@ struct Summary {
     sentences: Option<u8>,
 }
 
-async fn summarize(Args(args): Args<Summary>, notes: Ctx<Notes>) -> Option<Vec<PromptMessage>> {
+async fn summarize(
+    Args(args): Args<Summary>,
+    notes: Ctx<Notes>,
+) -> Result<[PromptMessage; 2], ToolError> {
     let Notes(notes) = &*notes;
-    let note = notes.get(&args.id)?;
+    let note = notes
+        .get(&args.id)
+        .ok_or_else(|| ToolError::new("there is no such note"))?;
     let contents = ResourceContents::text(note).uri(format!("notes://{}", args.id));
     let sentences = args.sentences.unwrap_or(2);
-    Some(vec![
+    Ok([
         PromptMessage::user(contents),
         PromptMessage::user(format!("Summarize this note in {sentences} sentences.")),
     ])
@@ -114,7 +119,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             json!({"name": "summarize", "arguments": {"id": "ideas"}}),
         ),
     ] {
-        println!("{method} {params}\n  {}", ask(&url, method, params).await?);
+        println!("{method} {params}");
+        println!("  {}", ask(&url, method, params).await?);
     }
     handle.stop(true).await;
     Ok(())

@@ -1,10 +1,7 @@
 //! Prompts and completion.
 
 use roscius::{
-    prelude::*,
-    prompt::PromptDefError,
-    server::ServerError,
-    wire::prompt::{Completion, GetPromptResult},
+    prelude::*, prompt::PromptDefError, server::ServerError, wire::prompt::GetPromptResult,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -82,10 +79,11 @@ fn server() -> McpServer {
             Err::<String, _>(std::io::Error::other("disk on fire"))
         }))
         .prompt(Prompt::new("whole", || async {
-            let mut result = GetPromptResult::default();
-            result.description = Some("as it is".to_owned());
-            result.meta = json!({"own": 1}).as_object().cloned();
-            result
+            GetPromptResult {
+                description: Some("as it is".to_owned()),
+                meta: json!({"own": 1}).as_object().cloned(),
+                ..GetPromptResult::default()
+            }
         }))
         .resource(
             Resource::template("notes://{id}/{part}", |uri: Uri| async move { uri.0 })
@@ -336,7 +334,6 @@ fn completion_is_announced_where_something_completes() {
     let capabilities = &discover["result"]["capabilities"];
     assert_eq!(capabilities["completions"], json!({}));
     assert_eq!(capabilities["prompts"], json!({"listChanged": false}));
-    let _ = Completion::default();
     let plain = McpServer::new("plain", "1")
         .prompt(Prompt::new("a", || async { "a" }))
         .build()
