@@ -8,7 +8,7 @@ use std::{
 };
 
 use actix::{Actor, Addr, Context, Handler, Message, dev::ToEnvelope};
-use actix_rt::System;
+use actix_rt::{Arbiter, System};
 use tokio_util::sync::CancellationToken;
 
 /// How long a thread of its own may take to start the actor.
@@ -53,9 +53,7 @@ impl<A: Actor<Context = Context<A>>> Place<A> {
         if let Some(addr) = slot.as_ref().filter(|addr| addr.connected()) {
             return Some(addr.clone());
         }
-        let local =
-            System::try_current().is_some() && tokio::runtime::Handle::try_current().is_ok();
-        let addr = if local {
+        let addr = if has_local_executor() {
             (self.make)().start()
         } else {
             self.in_background()?
@@ -83,6 +81,13 @@ impl<A: Actor<Context = Context<A>>> Place<A> {
         }
         start.recv_timeout(START).ok()
     }
+}
+
+/// A thread keeps the arbiter of a system that has ended, and nothing would run there.
+fn has_local_executor() -> bool {
+    let arbiter = Arbiter::try_current();
+    arbiter.is_some_and(|arbiter| arbiter.spawn(std::future::ready(())))
+        && tokio::runtime::Handle::try_current().is_ok()
 }
 
 impl<A: Actor> Drop for Place<A> {

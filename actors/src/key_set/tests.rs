@@ -221,3 +221,23 @@ fn a_key_that_cannot_be_used_does_not_spoil_the_set() {
         assert!(Key::read_set(broken.as_bytes()).is_none(), "{broken}");
     }
 }
+
+#[test]
+fn nothing_is_left_of_a_set_that_nobody_holds() {
+    let issuer = Arc::new(Issuer::default());
+    issuer.has(&["a"]);
+    paused(async {
+        let set = issuer.set();
+        assert_eq!(find(&set, "a").await, Ok(()));
+        assert_eq!(find(&set, "b").await, Err(NoKey::Unknown));
+    });
+    assert_eq!(Arc::strong_count(&issuer), 1);
+    let set = issuer.set();
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    assert_eq!(
+        runtime.expect("a runtime").block_on(find(&set, "a")),
+        Ok(())
+    );
+    drop(set);
+    assert_eq!(Arc::strong_count(&issuer), 1);
+}
