@@ -10,7 +10,7 @@ pub use roscius_actors::{
     prompt::Prompt,
     resource::{Resource, Uri, Vars},
     run::{Outcome, RunHandle},
-    server::{Cached, McpServer, Options, Sessions},
+    server::{Cached, McpServer, Options, SessionLimits, Sessions},
     tool::{
         Args, Ctx, Input, InputError, InputResponse, Json, Question, SampleRequest, Tool, ToolCx,
         ToolError,

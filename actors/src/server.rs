@@ -15,6 +15,7 @@ mod drain;
 mod gate;
 mod handling;
 mod listing;
+mod memory;
 mod options;
 mod pages;
 mod prepare;
@@ -26,6 +27,7 @@ mod stream;
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
+pub(crate) use self::capability::ClientCapabilities;
 pub use self::{
     builder::{McpServerBuilder, ServerError},
     caching::Cached,
@@ -37,8 +39,10 @@ use self::{
     caching::Caching, drain::Work, gate::Gate, listing::Listings, pages::Paging, prompts::Prompts,
     resources::Resources,
 };
+pub use crate::session::SessionLimits;
 use crate::{
     machine::{param_headers::ParamHeader, seal::SealKey},
+    session::SessionStore,
     tool::{Context, Sampler, Tool, ToolCx},
     wire::http,
 };
@@ -55,6 +59,21 @@ pub enum Sessions {
     Stateless,
     /// Refuses them and names the version that is served.
     Reject,
+    /// Keeps a session for each in memory, on the thread that opened it; every thread of the
+    /// process finds it. A tool can ask such a client while its call waits. Behind several
+    /// processes, route by `Mcp-Session-Id`. See [`SessionLimits`].
+    Memory,
+}
+
+/// How 2025 requests are answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reply {
+    /// With `application/json`, unless something is sent before the result.
+    #[default]
+    Json,
+    /// With `text/event-stream` where the client accepts it, as other servers do.
+    Sse,
 }
 
 /// An MCP server: configuration and tools, built once. Cheap to clone, `Send` and `Sync`.
@@ -76,6 +95,9 @@ struct Inner {
     /// For tools that neither ask nor report nor know the caller.
     bare_cx: ToolCx,
     sessions: Sessions,
+    /// Of [`Sessions::Memory`].
+    memory: Option<SessionStore>,
+    reply: Reply,
     sampling: Sampling,
     state_key: SealKey,
     state_ttl: Duration,

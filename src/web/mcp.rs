@@ -34,7 +34,7 @@ use super::{
     guard::{Cors, Guard, Refusal},
 };
 
-const METHODS: &str = "POST, OPTIONS";
+const METHODS: &str = "GET, POST, DELETE, OPTIONS";
 /// What a page may send: the star stands for `Mcp-Param-*`, and does not cover `authorization`.
 const REQUEST_HEADERS: &str = "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id, *";
 
@@ -257,6 +257,10 @@ fn respond(response: Response, cors: &Cors) -> HttpResponse {
     }
     if let Some(seconds) = response.retry_after {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    let session = response.session;
+    if let Some(id) = session.and_then(|id| HeaderValue::from_str(id.as_str()).ok()) {
+        headers.insert(SESSION_ID.clone(), id);
     }
     let challenge = response.www_authenticate;
     if let Some(challenge) = challenge.and_then(|text| HeaderValue::try_from(&*text).ok()) {

@@ -3,7 +3,7 @@
 //! The typed pass takes every well-formed message. Only one that fails it is read again as a value,
 //! to tell a broken text from a wrong shape and to find the id of the answer.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::wire::{
     jsonrpc::{RpcError, code},
@@ -27,8 +27,8 @@ pub enum Read<'a> {
         /// What is wrong.
         error: RpcError,
     },
-    /// The client's answer to a request of the server (2025).
-    Response,
+    /// The client's answer to a request of the server (2025): an object with `result` or `error`.
+    Response(Map<String, Value>),
     /// A JSON array: a batch where there are any.
     Array(&'a str),
     /// Nothing that can be answered with a result.
@@ -104,7 +104,7 @@ fn explain(text: &str, reason: &str) -> Read<'static> {
     if !message.contains_key("method")
         && (message.contains_key("result") || message.contains_key("error"))
     {
-        return Read::Response;
+        return Read::Response(message);
     }
     if !id_is_sound {
         return invalid("the id is neither a string nor an integer");
@@ -127,7 +127,14 @@ fn explain(text: &str, reason: &str) -> Read<'static> {
 
 /// Takes out the members whose type the typed pass refuses and names the first of them.
 fn repair(params: &mut serde_json::Map<String, Value>) -> Option<String> {
-    const TEXTS: [&str; 5] = ["name", "uri", "cursor", "protocolVersion", "requestState"];
+    const TEXTS: [&str; 6] = [
+        "name",
+        "uri",
+        "cursor",
+        "protocolVersion",
+        "requestState",
+        "level",
+    ];
     let mut wrong = None;
     for name in TEXTS {
         if params
@@ -236,11 +243,11 @@ mod tests {
     fn responses_and_arrays_are_told_apart() {
         assert!(matches!(
             read(br#"{"jsonrpc":"2.0","id":0,"result":{}}"#),
-            Read::Response
+            Read::Response(_)
         ));
         assert!(matches!(
             read(br#"{"jsonrpc":"2.0","id":0,"error":{}}"#),
-            Read::Response
+            Read::Response(_)
         ));
         assert!(matches!(read(b" [1]"), Read::Array(_)));
     }

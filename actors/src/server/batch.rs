@@ -22,7 +22,13 @@ impl McpServer {
             let error = RpcError::new(code::INVALID_REQUEST, message);
             reply::refuse(400, None, false, &error).into()
         };
-        if era::choose(head.protocol_version, None) != Era::Legacy(V2025_03_26) {
+        let era = era::choose(head.protocol_version, None);
+        let era = match self.session_of(head, era, "", options) {
+            Ok(Some(session)) => Era::Legacy(session.version()),
+            Ok(None) => era,
+            Err(refused) => return refused.into(),
+        };
+        if era != Era::Legacy(V2025_03_26) {
             return invalid(format!("a JSON-RPC array is served only for {V2025_03_26}"));
         }
         let elements: Vec<&RawValue> = match serde_json::from_str(text) {
@@ -44,7 +50,7 @@ impl McpServer {
         if let Some(at) = handlings.iter().position(Handling::is_challenge) {
             return handlings.swap_remove(at);
         }
-        Handling::batch(Box::pin(async move {
+        Handling::later(Box::pin(async move {
             let responses = futures_util::future::join_all(handlings).await;
             join(responses)
         }))

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Cached, Entry, Inner, McpServer, OutputShape, Sampling, Sessions,
+    Cached, Entry, Inner, McpServer, OutputShape, Reply, Sampling, Sessions,
     caching::Caching,
     drain::Work,
     gate::GateSettings,
@@ -24,6 +24,7 @@ use crate::{
     },
     prompt::{Prompt, PromptDefError},
     resource::{Resource, ResourceDefError},
+    session::{SessionLimits, SessionStore},
     tool::{Context, IntoToolError, SampleRequest, Sampler, Tool, ToolCx, ToolDefError, ToolError},
     wire::cache::CacheHint,
 };
@@ -97,6 +98,8 @@ pub struct McpServerBuilder {
     page_size: usize,
     context: Context,
     sessions: Sessions,
+    session_limits: SessionLimits,
+    reply: Reply,
     sampling: Sampling,
     state_key: Option<SealKey>,
     state_ttl: Duration,
@@ -122,6 +125,8 @@ impl McpServerBuilder {
             page_size: PAGE_SIZE,
             context: Context::new(),
             sessions: Sessions::default(),
+            session_limits: SessionLimits::default(),
+            reply: Reply::default(),
             sampling: Sampling::Nobody,
             state_key: None,
             state_ttl: STATE_TTL,
@@ -221,6 +226,20 @@ impl McpServerBuilder {
     #[must_use]
     pub fn sessions(mut self, sessions: Sessions) -> Self {
         self.sessions = sessions;
+        self
+    }
+
+    /// Bounds the sessions of [`Sessions::Memory`].
+    #[must_use]
+    pub const fn session_limits(mut self, limits: SessionLimits) -> Self {
+        self.session_limits = limits;
+        self
+    }
+
+    /// Says how 2025 requests are answered.
+    #[must_use]
+    pub const fn reply(mut self, reply: Reply) -> Self {
+        self.reply = reply;
         self
     }
 
@@ -324,7 +343,10 @@ impl McpServerBuilder {
             tools: entries,
             bare_cx: ToolCx::builder().context(Arc::clone(&context)).build(),
             context,
+            memory: (self.sessions == Sessions::Memory)
+                .then(|| SessionStore::new(self.session_limits)),
             sessions: self.sessions,
+            reply: self.reply,
             sampling: self.sampling,
             state_key,
             state_ttl: self.state_ttl,

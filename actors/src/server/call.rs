@@ -7,6 +7,7 @@ use super::{
     dispatch::Call,
     prepare::{base_cx, prepare},
     running::{Job, Running},
+    stream::Outlet,
 };
 use crate::{
     machine::headers::check_params,
@@ -36,7 +37,7 @@ pub(super) fn tools_call(server: &McpServer, call: Call<'_>) -> Handling {
     let job = |cx| Job::Tool(entry.tool.call(arguments, cx), entry.output);
     if !entry.tool.uses_cx() {
         let cx = plain_cx(&server.0, entry, &call);
-        return Handling::call(Running::new(&server.0, &call, job(cx)), None);
+        return Handling::call(Running::new(&server.0, &call, job(cx)), Outlet::Nothing);
     }
     match prepare(&server.0, &call, "tools/call", name, arguments) {
         Ok(prepared) => {

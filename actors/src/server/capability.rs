@@ -10,7 +10,7 @@ use crate::{
 
 /// The declared capabilities that questions need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ClientCapabilities {
+pub(crate) struct ClientCapabilities {
     form: bool,
     url: bool,
     sampling: bool,
@@ -37,7 +37,7 @@ struct Elicitation<'a> {
 
 impl ClientCapabilities {
     /// Reads `ClientCapabilities`; what is malformed is not declared.
-    pub(super) fn read(raw: &str) -> Self {
+    pub(crate) fn read(raw: &str) -> Self {
         let Ok(Obj(declared)) = serde_json::from_str::<Obj<Declared<'_>>>(raw) else {
             return Self::default();
         };
@@ -51,7 +51,7 @@ impl ClientCapabilities {
         }
     }
 
-    const fn allow(self, kind: QuestionKind) -> bool {
+    pub(crate) const fn allow(self, kind: QuestionKind) -> bool {
         match kind {
             QuestionKind::Form => self.form,
             QuestionKind::Url => self.url,

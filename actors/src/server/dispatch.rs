@@ -1,11 +1,13 @@
 //! The way of a request: transport rules, era, headers, method.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde_json::json;
 
 use super::{
-    Handling, Inner, McpServer, Options, OutputShape, Response, Sessions, call, completion,
-    prompts, reply, resources, running::Members,
+    Handling, Inner, McpServer, Options, OutputShape, Reply, Response, Sessions, call, completion,
+    memory, prompts, reply, resources, running::Members,
 };
 use crate::{
     machine::{
@@ -13,6 +15,7 @@ use crate::{
         headers::{check_encoded, check_plain},
         message::{Read, read, read_text},
     },
+    session::Session,
     wire::{
         http::{self, Body, Head, Method, Request},
         jsonrpc::{RpcError, code},
@@ -22,7 +25,7 @@ use crate::{
 };
 
 /// When a client may try again after a drain began, in seconds.
-const RETRY_AFTER: u32 = 5;
+pub(super) const RETRY_AFTER: u32 = 5;
 
 /// One request on its way to its method.
 pub(super) struct Call<'a> {
@@ -34,6 +37,8 @@ pub(super) struct Call<'a> {
     pub(super) options: Options,
     /// The answer may be a stream.
     pub(super) streams: bool,
+    /// 2025, on a server that keeps sessions.
+    pub(super) session: Option<Arc<Session>>,
 }
 
 /// What serves a method.
@@ -56,7 +61,7 @@ struct MethodDef {
 }
 
 /// Every method, the busiest first.
-const METHODS: [MethodDef; 11] = [
+const METHODS: [MethodDef; 12] = [
     MethodDef {
         name: "tools/call",
         mirror: Mirror::Name,
@@ -116,6 +121,12 @@ const METHODS: [MethodDef; 11] = [
         mirror: Mirror::Nothing,
         modern: None,
         legacy: Some(initialize),
+    },
+    MethodDef {
+        name: "logging/setLevel",
+        mirror: Mirror::Nothing,
+        modern: None,
+        legacy: Some(memory::set_level),
     },
     MethodDef {
         name: "ping",
@@ -186,6 +197,11 @@ impl McpServer {
             .protocol_version
             .and_then(|version| std::str::from_utf8(version).ok())
             .is_some_and(is_modern);
+        if let Some(store) = self.0.memory.as_ref().filter(|_| !modern)
+            && matches!(head.method, Method::Get | Method::Delete)
+        {
+            return self.session_request(store, head, &options);
+        }
         if let Some(response) = self.refusal(head, request.body.len(), modern) {
             return response.into();
         }
@@ -199,8 +215,11 @@ impl McpServer {
                 _ => reply::refuse(400, None, modern, &error).into(),
             },
             Read::Array(text) if !modern => self.batch(head, text, &options),
-            Read::Response if !modern => Response::empty(202).into(),
-            Read::Array(_) | Read::Response => {
+            Read::Response(response) if !modern => {
+                let era = era::choose(head.protocol_version, None);
+                self.response(head, era, response, &options)
+            }
+            Read::Array(_) | Read::Response(_) => {
                 let error = RpcError::new(
                     code::INVALID_REQUEST,
                     "one request or one notification is expected",
@@ -220,13 +239,17 @@ impl McpServer {
         };
         if head.method != Method::Post {
             let mut response = refuse(405, code::SERVER_ERROR, "Method not allowed.");
-            response.allow = Some("POST");
+            response.allow = Some(if self.0.memory.is_some() && !modern {
+                "GET, POST, DELETE"
+            } else {
+                "POST"
+            });
             return Some(response);
         }
-        if self.0.work.is_draining() {
-            let mut response = refuse(503, code::INTERNAL_ERROR, "the server is shutting down");
-            response.retry_after = Some(RETRY_AFTER);
-            return Some(response);
+        // What runs in a session may still wait for an answer of its client.
+        let answers = self.0.memory.is_some() && head.session_id.is_some() && !modern;
+        if self.0.work.is_draining() && !answers {
+            return Some(self.draining(modern));
         }
         if !http::is_json(head.content_type) {
             let message = "Content-Type has to be application/json";
@@ -237,6 +260,14 @@ impl McpServer {
             return Some(refuse(406, code::INVALID_REQUEST, message));
         }
         (body_bytes > self.0.max_body_bytes).then(|| self.body_too_large(modern))
+    }
+
+    /// Answers new work while the server drains.
+    pub(super) fn draining(&self, modern: bool) -> Response {
+        let error = RpcError::new(code::INTERNAL_ERROR, "the server is shutting down");
+        let mut response = reply::refuse(503, None, modern, &error);
+        response.retry_after = Some(RETRY_AFTER);
+        response
     }
 
     /// Answers a body that is larger than the server reads.
@@ -262,10 +293,24 @@ impl McpServer {
         let params = message.params.as_deref().unwrap_or(&none);
         let meta = params.meta.as_deref();
         let version = meta.and_then(|meta| meta.protocol_version.as_deref());
-        let era = era::choose(head.protocol_version, version);
+        let mut era = era::choose(head.protocol_version, version);
+        let session = match self.session_of(head, era, &message.method, &options) {
+            Ok(session) => session,
+            Err(refused) => return refused.into(),
+        };
         let Some(id) = message.id else {
+            if let Some(session) = &session {
+                memory::notification(session, &message.method, params);
+            }
             return notification(head, message, era);
         };
+        if self.0.work.is_draining() {
+            return self.draining(era.is_modern()).into();
+        }
+        if let Some(session) = &session {
+            era = Era::Legacy(session.version());
+        }
+        let as_events = streams && self.0.reply == Reply::Sse && !era.is_modern();
         let call = Call {
             id: id.get(),
             era,
@@ -273,6 +318,7 @@ impl McpServer {
             params,
             options,
             streams,
+            session,
         };
         let method = METHODS
             .iter()
@@ -294,6 +340,7 @@ impl McpServer {
         match (serve, wrong) {
             (None, _) => call.not_found(),
             (Some(_), Some(wrong)) => call.error(wrong),
+            (Some(serve), None) if as_events => serve(self, call).into_events(),
             (Some(serve), None) => serve(self, call),
         }
     }
@@ -353,14 +400,14 @@ impl McpServer {
             return Err((400, self.unsupported(asked)));
         }
         if era == Era::Unknown {
-            let message = format!(
-                "Bad Request: Unsupported protocol version: {} (supported versions: {})",
-                header.unwrap_or_default(),
-                LEGACY.join(", "),
-            );
-            return Err((400, RpcError::new(code::SERVER_ERROR, message)));
+            return Err((400, unknown_version(head)));
         }
         Ok(())
+    }
+
+    /// Answers a 2025 request of a version that nobody knows.
+    pub(super) fn unknown_version(&self, head: &Head<'_>) -> Response {
+        reply::refuse(400, None, false, &unknown_version(head))
     }
 
     fn unsupported(&self, requested: Option<&str>) -> RpcError {
@@ -406,11 +453,24 @@ impl McpServer {
                 }
                 _ => refuse(None, &error),
             },
-            Read::Response => Response::empty(202).into(),
+            Read::Response(response) => {
+                let era = era::choose(head.protocol_version, None);
+                self.response(head, era, response, &options)
+            }
             Read::Array(_) => refuse(None, &alone),
             Read::Broken(broken) => refuse(broken.id.as_deref(), &broken.error),
         }
     }
+}
+
+fn unknown_version(head: &Head<'_>) -> RpcError {
+    let named = head.protocol_version.unwrap_or_default();
+    let message = format!(
+        "Bad Request: Unsupported protocol version: {} (supported versions: {})",
+        String::from_utf8_lossy(named),
+        LEGACY.join(", "),
+    );
+    RpcError::new(code::SERVER_ERROR, message)
 }
 
 /// A notification has no answer. None that clients send over HTTP means anything without a session.
@@ -443,12 +503,20 @@ fn initialize(server: &McpServer, call: Call<'_>) -> Handling {
     };
     let known = LEGACY.into_iter().find(|version| *version == asked);
     let version = known.unwrap_or(V2025_11_25);
-    call.result(&[
+    match &server.0.memory {
+        Some(store) => memory::initialize(server, store, &call, version),
+        None => initialize_result(server, call.id, version).into(),
+    }
+}
+
+pub(super) fn initialize_result(server: &McpServer, id: &str, version: &str) -> Response {
+    let parts: [&[u8]; 4] = [
         br#"{"protocolVersion":""#,
         version.as_bytes(),
         b"\"",
         &server.0.listings.initialize_tail,
-    ])
+    ];
+    Response::json(200, reply::result(id, &parts))
 }
 
 fn ping(_server: &McpServer, call: Call<'_>) -> Handling {

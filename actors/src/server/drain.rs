@@ -92,16 +92,16 @@ impl McpServer {
     }
 
     /// Refuses new work with 503, gives running calls until the deadline, then cancels them: each
-    /// gets an error as its answer. Needs a tokio runtime with time.
+    /// gets an error as its answer. Then it ends the sessions of 2025 clients. Needs a tokio runtime with time.
     pub async fn drain(&self, deadline: Duration) {
         let work = &self.0.work;
         work.draining.store(true, Ordering::Release);
-        if self.idle_within(deadline).await {
-            return;
+        if !self.idle_within(deadline).await {
+            work.closing.cancel();
+            // The answers have to be polled out by the host; it does so at once or never.
+            self.idle_within(LAST_WORDS).await;
         }
-        work.closing.cancel();
-        // The answers have to be polled out by the host; it does so at once or never.
-        self.idle_within(LAST_WORDS).await;
+        self.end_sessions(LAST_WORDS).await;
     }
 
     async fn idle_within(&self, deadline: Duration) -> bool {

@@ -4,7 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use futures_util::future::LocalBoxFuture;
@@ -12,56 +12,98 @@ use futures_util::future::LocalBoxFuture;
 use super::{
     Response,
     running::Running,
-    stream::{EventStream, Notices},
+    stream::{EventStream, Outlet, one_event},
 };
 use crate::wire::http::Body;
 
 /// The future of a request; it gives the response.
 ///
 /// A response that needs no waiting is there at once. Dropping the future of a 2026 call cancels
-/// it.
+/// it; a 2025 call goes on where an actix system can carry it.
 #[must_use = "a request is answered when the future is awaited"]
-pub struct Handling(State);
+pub struct Handling {
+    state: State,
+    /// A response is a stream, even if it is all that the stream carries.
+    as_events: bool,
+}
 
 enum State {
     Ready(Response),
-    Call(Box<Running>, Option<Notices>),
-    Batch(LocalBoxFuture<'static, Response>),
+    Call(Box<Running>, Outlet),
+    Later(LocalBoxFuture<'static, Response>),
     Done,
 }
 
 impl Handling {
-    pub(super) fn call(running: Running, notices: Option<Notices>) -> Self {
-        Self(State::Call(Box::new(running), notices))
+    const fn new(state: State) -> Self {
+        Self {
+            state,
+            as_events: false,
+        }
+    }
+
+    pub(super) fn call(running: Running, outlet: Outlet) -> Self {
+        Self::new(State::Call(Box::new(running), outlet))
     }
 
     /// Waits for the response, for example because a token has to be checked first.
     pub(super) fn later(response: LocalBoxFuture<'static, Response>) -> Self {
-        Self(State::Batch(response))
+        Self::new(State::Later(response))
     }
 
     /// Tells whether the answer is a demand for a token, or for a better one.
     pub(super) fn is_challenge(&self) -> bool {
-        matches!(&self.0, State::Ready(response) if response.www_authenticate.is_some())
+        matches!(&self.state, State::Ready(response) if response.www_authenticate.is_some())
     }
 
     /// Gives what has to go on when the client has gone: the rest of a 2025 call, for there a
     /// closed connection cancels nothing. A 2026 call is cancelled by dropping it.
     pub fn detached(self) -> Option<LocalBoxFuture<'static, ()>> {
-        match self.0 {
+        match self.state {
             State::Call(running, _) => running.detached(),
-            State::Ready(_) | State::Batch(_) | State::Done => None,
+            State::Ready(_) | State::Later(_) | State::Done => None,
         }
     }
 
-    pub(super) fn batch(responses: LocalBoxFuture<'static, Response>) -> Self {
-        Self(State::Batch(responses))
+    /// Makes a response a stream, even if it is all that the stream carries.
+    pub(super) fn into_events(mut self) -> Self {
+        self.as_events = true;
+        self
+    }
+
+    fn poll_response(&mut self, cx: &mut Context<'_>) -> Poll<Response> {
+        match std::mem::replace(&mut self.state, State::Done) {
+            State::Ready(response) => Poll::Ready(response),
+            State::Later(mut response) => {
+                let polled = response.as_mut().poll(cx);
+                if polled.is_pending() {
+                    self.state = State::Later(response);
+                }
+                polled
+            }
+            State::Call(mut call, mut outlet) => match call.poll(cx) {
+                Poll::Ready((status, body)) => Poll::Ready(outlet.into_response(status, body)),
+                Poll::Pending => match outlet.poll_first(cx) {
+                    // The first message turns the answer into a stream; the call goes with it.
+                    Poll::Ready(first) => {
+                        let stream = EventStream::of_call(call, outlet, first);
+                        Poll::Ready(Response::new(200, Body::Stream(stream)))
+                    }
+                    Poll::Pending => {
+                        self.state = State::Call(call, outlet);
+                        Poll::Pending
+                    }
+                },
+            },
+            // Polled after its end: there is nothing more to give.
+            State::Done => Poll::Pending,
+        }
     }
 }
 
 impl From<Response> for Handling {
     fn from(response: Response) -> Self {
-        Self(State::Ready(response))
+        Self::new(State::Ready(response))
     }
 }
 
@@ -69,44 +111,14 @@ impl Future for Handling {
     type Output = Response;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
-        match std::mem::replace(&mut self.0, State::Done) {
-            State::Ready(response) => Poll::Ready(response),
-            State::Batch(mut responses) => {
-                let polled = responses.as_mut().poll(cx);
-                if polled.is_pending() {
-                    self.0 = State::Batch(responses);
-                }
-                polled
-            }
-            State::Call(mut running, notices) => {
-                let ended = running.poll(cx);
-                let Some(mut notices) = notices else {
-                    return match ended {
-                        Poll::Ready((status, body)) => Poll::Ready(Response::json(status, body)),
-                        Poll::Pending => {
-                            self.0 = State::Call(running, None);
-                            Poll::Pending
-                        }
-                    };
-                };
-                match ended {
-                    Poll::Ready((status, body)) => Poll::Ready(notices.into_response(status, body)),
-                    Poll::Pending => match notices.poll(cx) {
-                        // The first report turns the answer into a stream; the call goes with it.
-                        Poll::Ready(first) => {
-                            let stream = EventStream::new(running, notices, first);
-                            Poll::Ready(Response::new(200, Body::Stream(stream)))
-                        }
-                        Poll::Pending => {
-                            self.0 = State::Call(running, Some(notices));
-                            Poll::Pending
-                        }
-                    },
-                }
-            }
-            // Polled after its end: there is nothing more to give.
-            State::Done => Poll::Pending,
+        let mut response = ready!(self.poll_response(cx));
+        if self.as_events && response.status == 200 {
+            response.body = match response.body {
+                Body::Json(body) => Body::Events(one_event(&body)),
+                other => other,
+            };
         }
+        Poll::Ready(response)
     }
 }
 

@@ -72,15 +72,23 @@ impl Listings {
         let meta = json!({SERVER_INFO: info});
         let versions: Vec<&str> = match sessions {
             Sessions::Reject => MODERN.to_vec(),
-            Sessions::Stateless => MODERN.iter().chain(&LEGACY).copied().collect(),
+            Sessions::Stateless | Sessions::Memory => {
+                MODERN.iter().chain(&LEGACY).copied().collect()
+            }
         };
         let versions = json!(versions);
         let mut discover = Map::new();
         discover.insert("resultType".to_owned(), Value::from("complete"));
         discover.insert("supportedVersions".to_owned(), versions.clone());
-        discover.insert("capabilities".to_owned(), capabilities(offer, true));
+        discover.insert(
+            "capabilities".to_owned(),
+            capabilities(offer, sessions, true),
+        );
         let mut initialize = Map::new();
-        initialize.insert("capabilities".to_owned(), capabilities(offer, false));
+        initialize.insert(
+            "capabilities".to_owned(),
+            capabilities(offer, sessions, false),
+        );
         initialize.insert("serverInfo".to_owned(), info.clone());
         if let Some(text) = &profile.instructions {
             for result in [&mut discover, &mut initialize] {
@@ -119,11 +127,11 @@ impl Listings {
     }
 }
 
-/// What the server can do. What nobody serves is not announced.
-fn capabilities(offer: &Offer<'_>, modern: bool) -> Value {
+/// What the server can do. What nobody serves is not announced. Without a session nobody could
+/// remember the log level that a 2025 client wants.
+fn capabilities(offer: &Offer<'_>, sessions: Sessions, modern: bool) -> Value {
     let mut capabilities = Map::new();
-    // Without a session nobody could remember the level that a 2025 client wants.
-    if modern && offer.logging {
+    if offer.logging && (modern || sessions == Sessions::Memory) {
         capabilities.insert("logging".to_owned(), json!({}));
     }
     if offer.completions {

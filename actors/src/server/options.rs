@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{tool::Context, wire::auth::AuthInfo};
+use crate::{
+    tool::Context,
+    wire::{auth::AuthInfo, ids::Owner},
+};
 
 /// What the host knows about one request: the caller it has verified, and values for the tools.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +35,14 @@ impl Options {
     pub const fn trusted(mut self) -> Self {
         self.trusted = true;
         self
+    }
+
+    /// Gives whom what this request makes belongs to.
+    pub(super) fn owner(&self) -> Owner {
+        self.auth
+            .as_ref()
+            .map(|auth| auth.owner())
+            .unwrap_or_default()
     }
 
     /// Adds a value that tools reach as `Ctx<T>` in this request.

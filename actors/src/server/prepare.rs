@@ -6,18 +6,19 @@ use std::{
 };
 
 use serde_json::{Map, Value, value::RawValue};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     Handling, Inner, Sampling,
     capability::ClientCapabilities,
     dispatch::Call,
     running::{Job, Running},
-    stream::{Notices, Wanted},
+    stream::{Notices, Outlet, Wanted, lane_sink},
 };
 use crate::{
     machine::mrtr::{Binding, CallState},
-    tool::{Answers, ToolCx, ToolCxBuilder},
+    session::{Lane, Session, SessionAsker},
+    tool::{Answers, QuestionKind, ToolCx, ToolCxBuilder},
     wire::{
         ids::Owner,
         jsonrpc::{RpcError, code},
@@ -34,7 +35,10 @@ pub(super) struct Prepared {
     asking: Option<Box<Asking>>,
     /// Cancels the call when it is dropped.
     guard: Option<DropGuard>,
-    notices: Option<Notices>,
+    outlet: Outlet,
+    /// 2025: what ends the call when its client cancels it, and the stream of its questions.
+    lane: Option<Arc<Lane>>,
+    cancel: Option<CancellationToken>,
 }
 
 impl Prepared {
@@ -43,7 +47,11 @@ impl Prepared {
         let mut running = Running::new(server, call, job);
         running.asking = self.asking;
         running.guard = self.guard;
-        Handling::call(running, self.notices)
+        if let Some(session) = &mut running.session {
+            session.lane = self.lane;
+            session.cancel = self.cancel;
+        }
+        Handling::call(running, self.outlet)
     }
 }
 
@@ -76,14 +84,15 @@ pub(super) fn prepare(
     let cancel = server.work.closing().child_token();
     let mut cx = base_cx(server, call).cancel(cancel.clone());
     let wanted = wanted(call)?;
-    let notices = (call.streams && !wanted.is_nothing()).then(|| Notices::new(wanted));
-    let notices = match notices {
-        None => None,
-        Some((sink, notices)) => {
-            cx = cx.notices(sink);
-            Some(notices)
-        }
-    };
+    if let Some(session) = &call.session {
+        return Ok(in_session(server, call, session, cx, cancel, wanted));
+    }
+    let mut outlet = Outlet::Nothing;
+    if call.streams && !wanted.is_nothing() {
+        let (sink, notices) = Notices::new(wanted);
+        cx = cx.notices(sink);
+        outlet = Outlet::Notices(notices);
+    }
     cx = match &server.sampling {
         Sampling::Local(sampler) => cx.sampler(Arc::clone(sampler)),
         Sampling::Client if call.era.is_modern() => cx,
@@ -98,7 +107,9 @@ pub(super) fn prepare(
             asking: None,
             // A 2025 client that goes away does not cancel its call.
             guard: None,
-            notices,
+            outlet,
+            lane: None,
+            cancel: None,
         });
     }
     let declared = call
@@ -107,9 +118,8 @@ pub(super) fn prepare(
         .as_deref()
         .and_then(|meta| meta.client_capabilities);
     let capabilities = ClientCapabilities::read(declared.map_or("{}", RawValue::get));
-    let owner = call.options.auth.as_ref().map(|auth| auth.owner());
     let mut asking = Asking {
-        owner: owner.unwrap_or_default(),
+        owner: call.options.owner(),
         method,
         name: name.into(),
         arguments: arguments.into(),
@@ -128,8 +138,43 @@ pub(super) fn prepare(
         cx,
         asking: Some(Box::new(asking)),
         guard: Some(cancel.drop_guard()),
-        notices,
+        outlet,
+        lane: None,
+        cancel: None,
     })
+}
+
+/// Gets a call of a 2025 session ready: its answer can become a stream, which also carries its
+/// questions, and a client that goes away does not cancel it.
+fn in_session(
+    server: &Inner,
+    call: &Call<'_>,
+    session: &Arc<Session>,
+    mut cx: ToolCxBuilder,
+    cancel: CancellationToken,
+    wanted: Wanted,
+) -> Prepared {
+    let lane = call.streams.then(|| session.lane());
+    let outlet = match &lane {
+        None => Outlet::Nothing,
+        Some(lane) => {
+            cx = cx.notices(lane_sink(wanted, session, lane));
+            Outlet::Lane(lane.attach(0, session))
+        }
+    };
+    let client_samples = session.capabilities().allow(QuestionKind::Sampling);
+    if let (false, Sampling::Local(sampler)) = (client_samples, &server.sampling) {
+        cx = cx.sampler(Arc::clone(sampler));
+    }
+    let asker = SessionAsker::new(Arc::clone(session), lane.clone());
+    Prepared {
+        cx: cx.ask(Arc::new(asker)).build(),
+        asking: None,
+        guard: None,
+        outlet,
+        lane,
+        cancel: Some(cancel),
+    }
 }
 
 /// Gets a request ready that may neither ask nor report: the spec allows that to calls, reads and
@@ -144,8 +189,10 @@ pub(super) fn prepare_quiet(server: &Arc<Inner>, call: &Call<'_>, why: &'static 
     Prepared {
         cx: cx.build(),
         asking: None,
-        guard: call.era.is_modern().then(|| cancel.drop_guard()),
-        notices: None,
+        guard: call.era.is_modern().then(|| cancel.clone().drop_guard()),
+        outlet: Outlet::Nothing,
+        lane: None,
+        cancel: Some(cancel),
     }
 }
 

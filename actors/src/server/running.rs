@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    future::Future as _,
+    future::{Future as _, poll_fn},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
-use tokio_util::sync::{DropGuard, WaitForCancellationFutureOwned};
+use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
 use super::{
     Inner, OutputShape,
@@ -24,6 +24,7 @@ use super::{
 use crate::{
     handler::{Served, Serving},
     machine::{era::Era, mrtr::MAX_ROUNDS},
+    session::{CallGuard, Lane, Session},
     tool::{InputError, Question, ToolError, ToolOutcome},
     wire::{
         cache::CacheHint,
@@ -61,6 +62,41 @@ pub(super) struct Running {
     closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     pub(super) guard: Option<DropGuard>,
     span: tracing::Span,
+    pub(super) session: Option<InSession>,
+}
+
+/// What a call has of its 2025 session.
+pub(super) struct InSession {
+    session: Arc<Session>,
+    /// The stream that the answer may become.
+    pub(super) lane: Option<Arc<Lane>>,
+    /// Cancels the call; made when it has to wait, unless its function knows one.
+    pub(super) cancel: Option<CancellationToken>,
+    waiting: Option<(CallGuard, Pin<Box<WaitForCancellationFutureOwned>>)>,
+}
+
+impl InSession {
+    /// Notes that the call waits, so that it can be cancelled.
+    fn wait(&mut self, id: &str) {
+        let cancel = self.cancel.get_or_insert_default().clone();
+        let cancelled = Box::pin(cancel.clone().cancelled_owned());
+        self.waiting = Some((self.session.enter(id, cancel), cancelled));
+    }
+
+    fn poll_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some((_, cancelled)) = &mut self.waiting else {
+            return false;
+        };
+        cancelled.as_mut().poll(cx).is_ready()
+    }
+}
+
+impl Drop for InSession {
+    fn drop(&mut self) {
+        if let Some(lane) = &self.lane {
+            lane.close();
+        }
+    }
 }
 
 impl Running {
@@ -81,6 +117,12 @@ impl Running {
             asking: None,
             closing: None,
             guard: None,
+            session: request.session.as_ref().map(|session| InSession {
+                session: Arc::clone(session),
+                lane: None,
+                cancel: None,
+                waiting: None,
+            }),
         }
     }
 
@@ -92,8 +134,13 @@ impl Running {
         }
         let left = self.work.leave()?;
         Some(Box::pin(async move {
-            let ended = std::future::poll_fn(|cx| self.poll(cx)).await;
-            drop((ended, left));
+            let (_, response) = poll_fn(|cx| self.poll(cx)).await;
+            let lane = self.session.as_ref().and_then(|call| call.lane.as_ref());
+            if let Some(lane) = lane {
+                // Its client can still come back to the stream.
+                lane.end(&response);
+            }
+            drop(left);
         }))
     }
 
@@ -101,8 +148,13 @@ impl Running {
         self.work.server().keep_alive
     }
 
-    /// Gives status and response when the call has ended, or has to end with the server.
+    /// Gives status and response when the call has ended, or has to end with the server. A call
+    /// that its client has cancelled ends with 202 and nothing.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(u16, Bytes)> {
+        // A function that hears of its own end would still answer.
+        if self.poll_cancelled(cx) {
+            return Poll::Ready(self.cancelled());
+        }
         match &mut self.job {
             Job::Tool(call, shape) => {
                 let shape = *shape;
@@ -119,14 +171,35 @@ impl Running {
             }
         }
         let closing = self.closing.get_or_insert_with(|| {
+            if let Some(session) = &mut self.session {
+                session.wait(&self.id);
+            }
             let token = self.work.server().work.closing().clone();
             Box::pin(token.cancelled_owned())
         });
-        if closing.as_mut().poll(cx).is_pending() {
-            return Poll::Pending;
+        if closing.as_mut().poll(cx).is_ready() {
+            let error = RpcError::new(code::INTERNAL_ERROR, "the server is shutting down");
+            return Poll::Ready((200, self.error(&error)));
         }
-        let error = RpcError::new(code::INTERNAL_ERROR, "the server is shutting down");
-        Poll::Ready((200, self.error(&error)))
+        // Now that the call waits, somebody has to wake it.
+        if self.poll_cancelled(cx) {
+            return Poll::Ready(self.cancelled());
+        }
+        Poll::Pending
+    }
+
+    fn poll_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
+        let session = self.session.as_mut();
+        session.is_some_and(|call| call.poll_cancelled(cx))
+    }
+
+    fn cancelled(&self) -> (u16, Bytes) {
+        let ended = |call: &InSession| call.session.is_ended();
+        if self.session.as_ref().is_some_and(ended) {
+            let error = RpcError::new(code::SESSION_NOT_FOUND, "the session has ended");
+            return (404, self.error(&error));
+        }
+        (202, Bytes::new())
     }
 
     fn error(&self, error: &RpcError) -> Bytes {

@@ -2,9 +2,8 @@
 
 use std::{
     fmt,
-    future::Future as _,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
@@ -19,6 +18,7 @@ use tokio::{
 
 use super::{Response, running::Running};
 use crate::{
+    session::{Lane, Reader, Session},
     tool::{NoticeSink, ToolNotice},
     wire::{http::Body, mcp::LogLevel},
 };
@@ -41,12 +41,92 @@ impl Wanted {
     }
 }
 
-/// The reports of a call on their way to the client.
-pub(super) struct Notices {
-    receiver: Receiver<ToolNotice>,
+/// Words the reports of a call.
+struct Wording {
     progress: Option<Box<RawValue>>,
     /// The spec wants progress to grow.
     last_progress: f64,
+}
+
+impl Wording {
+    const fn new(progress: Option<Box<RawValue>>) -> Self {
+        Self {
+            progress,
+            last_progress: f64::NEG_INFINITY,
+        }
+    }
+
+    /// Gives the message, as far as there is one.
+    fn message(&mut self, notice: ToolNotice) -> Option<Value> {
+        match notice {
+            ToolNotice::Progress {
+                progress,
+                total,
+                message,
+            } => {
+                if progress.partial_cmp(&self.last_progress) != Some(std::cmp::Ordering::Greater) {
+                    return None;
+                }
+                self.last_progress = progress;
+                Some(self.progress_message(progress, total, message))
+            }
+            ToolNotice::Log { level, data } => Some(json!({
+                "jsonrpc": "2.0",
+                "method": "notifications/message",
+                "params": {"level": level, "data": data},
+            })),
+            ToolNotice::Custom { .. } => None,
+        }
+    }
+
+    fn progress_message(
+        &self,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    ) -> Value {
+        let mut params = Map::new();
+        params.insert("progressToken".to_owned(), json!(self.progress));
+        params.insert("progress".to_owned(), number(progress));
+        if let Some(total) = total {
+            params.insert("total".to_owned(), number(total));
+        }
+        if let Some(message) = message {
+            params.insert("message".to_owned(), Value::from(message));
+        }
+        json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+    }
+}
+
+/// Gives where a call of a session reports to: the stream that its answer then becomes.
+pub(super) fn lane_sink(wanted: Wanted, session: &Arc<Session>, lane: &Arc<Lane>) -> NoticeSink {
+    let (session, lane) = (Arc::clone(session), Arc::clone(lane));
+    let wants_progress = wanted.progress.is_some();
+    let wording = Mutex::new(Wording::new(wanted.progress));
+    Arc::new(move |notice: ToolNotice| {
+        let wants = match &notice {
+            ToolNotice::Progress { .. } => wants_progress,
+            ToolNotice::Log { level, .. } => session.wants_log(*level),
+            ToolNotice::Custom { .. } => false,
+        };
+        if !wants {
+            return;
+        }
+        // The lock is held over the writing, so that progress also grows on the wire.
+        let mut wording = wording.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(message) = wording.message(notice) else {
+            return;
+        };
+        if !lane.report(message.to_string().as_bytes()) {
+            tracing::debug!("a report of a tool was dropped");
+        }
+    })
+}
+
+/// The reports of a call on their way to the client.
+pub(super) struct Notices {
+    receiver: Receiver<ToolNotice>,
+    wording: Wording,
 }
 
 impl Notices {
@@ -67,14 +147,13 @@ impl Notices {
         };
         let notices = Self {
             receiver,
-            progress: wanted.progress,
-            last_progress: f64::NEG_INFINITY,
+            wording: Wording::new(wanted.progress),
         };
         (Arc::new(sink), notices)
     }
 
     /// Gives all reports that wait, as frames.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
         let mut out = BytesMut::new();
         loop {
             match self.receiver.poll_recv(cx) {
@@ -85,71 +164,16 @@ impl Notices {
         }
     }
 
-    /// Gives what is left when the call has ended, and its response.
-    fn last(&mut self, response: &[u8]) -> Bytes {
-        let mut out = BytesMut::new();
-        self.drain(&mut out);
-        frame(&mut out, response);
-        out.freeze()
-    }
-
     fn drain(&mut self, out: &mut BytesMut) {
         while let Ok(notice) = self.receiver.try_recv() {
             self.write(out, notice);
         }
     }
 
-    /// Makes the response of a call that has ended before anything was written: plain JSON unless
-    /// it has reported something.
-    pub(super) fn into_response(mut self, status: u16, body: Bytes) -> Response {
-        let mut out = BytesMut::new();
-        self.drain(&mut out);
-        if out.is_empty() {
-            return Response::json(status, body);
-        }
-        frame(&mut out, &body);
-        Response::new(200, Body::Events(out.freeze()))
-    }
-
     fn write(&mut self, out: &mut BytesMut, notice: ToolNotice) {
-        let message = match notice {
-            ToolNotice::Progress {
-                progress,
-                total,
-                message,
-            } => {
-                if progress.partial_cmp(&self.last_progress) != Some(std::cmp::Ordering::Greater) {
-                    return;
-                }
-                self.last_progress = progress;
-                self.progress_message(progress, total, message)
-            }
-            ToolNotice::Log { level, data } => json!({
-                "jsonrpc": "2.0",
-                "method": "notifications/message",
-                "params": {"level": level, "data": data},
-            }),
-            ToolNotice::Custom { .. } => return,
-        };
-        frame(out, message.to_string().as_bytes());
-    }
-
-    fn progress_message(
-        &self,
-        progress: f64,
-        total: Option<f64>,
-        message: Option<String>,
-    ) -> Value {
-        let mut params = Map::new();
-        params.insert("progressToken".to_owned(), json!(self.progress));
-        params.insert("progress".to_owned(), number(progress));
-        if let Some(total) = total {
-            params.insert("total".to_owned(), number(total));
+        if let Some(message) = self.wording.message(notice) {
+            frame(out, message.to_string().as_bytes());
         }
-        if let Some(message) = message {
-            params.insert("message".to_owned(), Value::from(message));
-        }
-        json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
     }
 }
 
@@ -173,10 +197,97 @@ fn frame(out: &mut BytesMut, message: &[u8]) {
     out.extend_from_slice(b"\n\n");
 }
 
+/// Gives a response as a stream of one event.
+pub(super) fn one_event(message: &[u8]) -> Bytes {
+    let mut out = BytesMut::with_capacity(message.len() + 32);
+    frame(&mut out, message);
+    out.freeze()
+}
+
+/// What goes to the client of a call before its response.
+pub(super) enum Outlet {
+    Nothing,
+    Notices(Notices),
+    /// The stream of a session, which also carries questions.
+    Lane(Reader),
+}
+
+impl Outlet {
+    /// Gives what there is to send before the response; the answer is a stream from then on.
+    pub(super) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        match self {
+            Self::Nothing => Poll::Pending,
+            Self::Notices(notices) => notices.poll(cx),
+            Self::Lane(reader) => match reader.poll(cx) {
+                Poll::Ready(Some(first)) => {
+                    reader.keep();
+                    Poll::Ready(first)
+                }
+                Poll::Ready(None) | Poll::Pending => Poll::Pending,
+            },
+        }
+    }
+
+    /// Makes the response of a call that has ended before anything was written: plain JSON unless
+    /// it has reported something.
+    pub(super) fn into_response(self, status: u16, body: Bytes) -> Response {
+        let mut out = BytesMut::new();
+        match self {
+            Self::Nothing => {}
+            Self::Notices(mut notices) => notices.drain(&mut out),
+            Self::Lane(mut reader) => {
+                if reader.lane().is_empty() {
+                    reader.lane().close();
+                } else {
+                    reader.lane().end(&body);
+                    reader.keep();
+                    return Response::new(200, Body::Events(reader.rest()));
+                }
+            }
+        }
+        if body.is_empty() {
+            return Response::empty(status);
+        }
+        if out.is_empty() {
+            return Response::json(status, body);
+        }
+        frame(&mut out, &body);
+        Response::new(200, Body::Events(out.freeze()))
+    }
+
+    /// Takes the response at the end of a stream.
+    fn end(&mut self, response: &[u8]) -> Option<Bytes> {
+        match std::mem::replace(self, Self::Nothing) {
+            Self::Nothing => None,
+            Self::Notices(mut notices) => {
+                let mut out = BytesMut::new();
+                notices.drain(&mut out);
+                frame(&mut out, response);
+                Some(out.freeze())
+            }
+            Self::Lane(reader) => {
+                reader.lane().end(response);
+                *self = Self::Lane(reader);
+                None
+            }
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        match self {
+            Self::Nothing => Poll::Ready(None),
+            Self::Notices(notices) => notices.poll(cx).map(Some),
+            Self::Lane(reader) => reader.poll(cx),
+        }
+    }
+}
+
 /// The body of an answer that streams. Dropping it cancels a 2026 call.
-pub struct EventStream {
-    running: Option<Box<Running>>,
-    notices: Notices,
+pub struct EventStream(Box<Streaming>);
+
+struct Streaming {
+    call: Option<Box<Running>>,
+    outlet: Outlet,
     first: Option<Bytes>,
     keep_alive: Duration,
     tick: Pin<Box<Sleep>>,
@@ -185,16 +296,27 @@ pub struct EventStream {
 }
 
 impl EventStream {
-    pub(super) fn new(running: Box<Running>, notices: Notices, first: Bytes) -> Self {
-        let keep_alive = running.keep_alive();
-        Self {
-            running: Some(running),
-            notices,
+    /// Streams a call that has reported already.
+    pub(super) fn of_call(call: Box<Running>, outlet: Outlet, first: Bytes) -> Self {
+        let keep_alive = call.keep_alive();
+        Self::new(Some(call), outlet, first, keep_alive)
+    }
+
+    /// Streams what a session sends.
+    pub(super) fn of_session(mut reader: Reader, keep_alive: Duration) -> Self {
+        let first = reader.greet();
+        Self::new(None, Outlet::Lane(reader), first, keep_alive)
+    }
+
+    fn new(call: Option<Box<Running>>, outlet: Outlet, first: Bytes, keep_alive: Duration) -> Self {
+        Self(Box::new(Streaming {
+            call,
+            outlet,
             first: Some(first),
             keep_alive,
             tick: Box::pin(sleep(keep_alive)),
             wrote: false,
-        }
+        }))
     }
 }
 
@@ -202,7 +324,7 @@ impl EventStream {
     /// Gives what has to go on when the client has gone, see
     /// [`Handling::detached`](super::Handling::detached).
     pub fn detached(&mut self) -> Option<LocalBoxFuture<'static, ()>> {
-        self.running.take()?.detached()
+        self.0.call.take()?.detached()
     }
 }
 
@@ -210,21 +332,23 @@ impl Stream for EventStream {
     type Item = Bytes;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let this = self.get_mut();
+        let this = &mut *self.get_mut().0;
         if let Some(first) = this.first.take() {
             this.wrote = true;
             return Poll::Ready(Some(first));
         }
-        let Some(running) = &mut this.running else {
-            return Poll::Ready(None);
-        };
-        if let Poll::Ready((_, response)) = running.poll(cx) {
-            this.running = None;
-            return Poll::Ready(Some(this.notices.last(&response)));
+        if let Some(call) = &mut this.call
+            && let Poll::Ready((_, response)) = call.poll(cx)
+        {
+            let last = this.outlet.end(&response);
+            this.call = None;
+            if let Some(last) = last {
+                return Poll::Ready(Some(last));
+            }
         }
-        if let Poll::Ready(reports) = this.notices.poll(cx) {
+        if let Poll::Ready(reports) = this.outlet.poll(cx) {
             this.wrote = true;
-            return Poll::Ready(Some(reports));
+            return Poll::Ready(reports);
         }
         while this.tick.as_mut().poll(cx).is_ready() {
             this.tick.as_mut().reset(Instant::now() + this.keep_alive);
@@ -239,7 +363,7 @@ impl Stream for EventStream {
 impl fmt::Debug for EventStream {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("EventStream")
-            .field("ended", &self.running.is_none())
+            .field("ended", &self.0.call.is_none())
             .finish_non_exhaustive()
     }
 }

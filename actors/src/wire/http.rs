@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use super::ids::SessionId;
+
 /// The method of a request, as far as MCP tells them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -138,6 +140,8 @@ pub struct Response<B> {
     pub retry_after: Option<u32>,
     /// `WWW-Authenticate`, on 401 and 403.
     pub www_authenticate: Option<Box<str>>,
+    /// `Mcp-Session-Id`, on the answer to a 2025 `initialize` that opened a session.
+    pub session: Option<SessionId>,
     /// The body; its kind tells the content type.
     pub body: Body<B>,
 }
@@ -165,6 +169,7 @@ impl<S> Response<S> {
             allow: None,
             retry_after: None,
             www_authenticate: None,
+            session: None,
             body,
         }
     }

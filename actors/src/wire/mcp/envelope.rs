@@ -125,6 +125,15 @@ pub struct Params<'a> {
     /// `initialize`.
     #[serde(borrow, default)]
     pub protocol_version: Option<Str<'a>>,
+    /// `initialize`: what the client can do.
+    #[serde(borrow, default)]
+    pub capabilities: Option<&'a RawValue>,
+    /// 2025, `logging/setLevel`.
+    #[serde(borrow, default)]
+    pub level: Option<Str<'a>>,
+    /// `notifications/cancelled`: the id of a request.
+    #[serde(borrow, default)]
+    pub request_id: Option<&'a RawValue>,
     /// 2026: answers to the questions of an earlier round.
     #[serde(borrow, default)]
     pub input_responses: Option<&'a RawValue>,

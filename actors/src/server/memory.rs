@@ -1,0 +1,239 @@
+//! The 2025 requests of a server that keeps sessions.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{
+    ClientCapabilities, Handling, McpServer, Options, Response,
+    dispatch::{Call, RETRY_AFTER, initialize_result},
+    reply,
+    stream::EventStream,
+};
+use crate::{
+    machine::era::Era,
+    session::{Answer, Attach, AttachError, Full, Greeting, Session, SessionKey, SessionStore},
+    wire::{
+        http::{self, Body, Head, Method},
+        jsonrpc::{RequestId, RpcError, code},
+        mcp::{LogLevel, envelope::Params},
+    },
+};
+
+/// When a client may ask for a session again after there were too many, in seconds.
+const RETRY_WHEN_FULL: u32 = 30;
+
+/// Makes a refusal that belongs to no request.
+fn refuse(status: u16, code: i64, message: &'static str) -> Response {
+    reply::refuse(status, None, false, &RpcError::new(code, message))
+}
+
+fn not_found() -> Response {
+    refuse(404, code::SESSION_NOT_FOUND, "Session not found")
+}
+
+impl McpServer {
+    /// Finds the session that a request names, and notes that its client is there.
+    fn named(
+        &self,
+        store: &SessionStore,
+        head: &Head<'_>,
+        options: &Options,
+    ) -> Result<Arc<Session>, Response> {
+        let Some(id) = head.session_id else {
+            let message = "Bad Request: Mcp-Session-Id header is required";
+            return Err(refuse(400, code::SERVER_ERROR, message));
+        };
+        let key = SessionKey::read(options.owner(), id).ok_or_else(not_found)?;
+        let session = store.find(&key).ok_or_else(not_found)?;
+        session.touch();
+        Ok(session)
+    }
+
+    /// Finds the session of a 2025 message; `initialize` has none yet, and neither has any message
+    /// to a server that keeps none.
+    pub(super) fn session_of(
+        &self,
+        head: &Head<'_>,
+        era: Era,
+        method: &str,
+        options: &Options,
+    ) -> Result<Option<Arc<Session>>, Response> {
+        let Some(store) = self.0.memory.as_ref().filter(|_| !era.is_modern()) else {
+            return Ok(None);
+        };
+        if era == Era::Unknown {
+            return Err(self.unknown_version(head));
+        }
+        if method != "initialize" {
+            return self.named(store, head, options).map(Some);
+        }
+        if head.session_id.is_none() {
+            return Ok(None);
+        }
+        self.named(store, head, options)?;
+        let message = "Invalid Request: Server already initialized";
+        Err(refuse(400, code::INVALID_REQUEST, message))
+    }
+
+    /// Serves GET and DELETE.
+    pub(super) fn session_request(
+        &self,
+        store: &SessionStore,
+        head: &Head<'_>,
+        options: &Options,
+    ) -> Handling {
+        let get = head.method == Method::Get;
+        if get && self.0.work.is_draining() {
+            return self.draining(false).into();
+        }
+        if get && !http::accepts(head.accept, "text/event-stream") {
+            let message = "Not Acceptable: Client must accept text/event-stream";
+            return refuse(406, code::SERVER_ERROR, message).into();
+        }
+        if crate::machine::era::choose(head.protocol_version, None) == Era::Unknown {
+            return self.unknown_version(head).into();
+        }
+        let session = match self.named(store, head, options) {
+            Ok(session) => session,
+            Err(refused) => return refused.into(),
+        };
+        if get {
+            return self.open_stream(session, head);
+        }
+        store.end(&session);
+        Response::empty(200).into()
+    }
+
+    fn open_stream(&self, session: Arc<Session>, head: &Head<'_>) -> Handling {
+        let after = head.last_event_id.map(<[u8]>::to_vec);
+        let keep_alive = self.0.keep_alive;
+        Handling::later(Box::pin(async move {
+            let Some(actor) = session.actor() else {
+                return not_found();
+            };
+            match actor.send(Attach { after }).await {
+                Ok(Ok(reader)) => {
+                    let stream = EventStream::of_session(reader, keep_alive);
+                    Response::new(200, Body::Stream(stream))
+                }
+                Ok(Err(AttachError::Conflict)) => {
+                    let message = "Conflict: Only one SSE stream is allowed per session";
+                    refuse(409, code::SERVER_ERROR, message)
+                }
+                Ok(Err(AttachError::Unknown)) => {
+                    let message = "Bad Request: the event of Last-Event-ID is not kept";
+                    refuse(400, code::SERVER_ERROR, message)
+                }
+                Err(_) => not_found(),
+            }
+        }))
+    }
+
+    /// Takes the client's answer to a question. Where there are no sessions nobody has asked.
+    pub(super) fn response(
+        &self,
+        head: &Head<'_>,
+        era: Era,
+        mut response: Map<String, Value>,
+        options: &Options,
+    ) -> Handling {
+        let session = match self.session_of(head, era, "", options) {
+            Ok(Some(session)) => session,
+            Ok(None) => return Response::empty(202).into(),
+            Err(refused) => return refused.into(),
+        };
+        let id = response.get_mut("id").map(Value::take).unwrap_or_default();
+        let Ok(id) = serde_json::from_value::<RequestId>(id) else {
+            let message = "Invalid Request: the id of the response cannot be read";
+            return refuse(400, code::INVALID_REQUEST, message).into();
+        };
+        let outcome = match response.remove("result") {
+            Some(result) => Ok(result),
+            None => Err(
+                serde_json::from_value(response.remove("error").unwrap_or_default())
+                    .unwrap_or_else(|_| RpcError::new(code::INTERNAL_ERROR, "unreadable error")),
+            ),
+        };
+        Handling::later(Box::pin(async move {
+            let Some(actor) = session.actor() else {
+                return not_found();
+            };
+            match actor.send(Answer { id, outcome }).await {
+                Ok(()) => Response::empty(202),
+                Err(_) => not_found(),
+            }
+        }))
+    }
+
+    /// Ends all sessions, within a deadline.
+    pub(super) async fn end_sessions(&self, deadline: std::time::Duration) {
+        if let Some(store) = &self.0.memory {
+            // The threads of the sessions end them at once or never.
+            let _ = tokio::time::timeout(deadline, store.end_all()).await;
+        }
+    }
+
+    /// Tells how many 2025 sessions are open.
+    #[must_use]
+    pub fn open_sessions(&self) -> usize {
+        self.0.memory.as_ref().map_or(0, SessionStore::open)
+    }
+}
+
+/// Handles a notification of a session.
+pub(super) fn notification(session: &Session, method: &str, params: &Params<'_>) {
+    match method {
+        "notifications/initialized" => session.set_initialized(),
+        "notifications/cancelled" => {
+            if let Some(id) = params.request_id {
+                session.cancel(id.get());
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Serves `initialize`: opens a session.
+pub(super) fn initialize(
+    server: &McpServer,
+    store: &SessionStore,
+    call: &Call<'_>,
+    version: &'static str,
+) -> Handling {
+    let declared = call.params.capabilities.map_or("{}", RawValue::get);
+    let greeting = Greeting {
+        version,
+        capabilities: ClientCapabilities::read(declared),
+    };
+    let session = match store.start(call.options.owner(), greeting) {
+        Ok(session) => session,
+        Err(full) => {
+            let message = match full {
+                Full::TooMany => "too many sessions are open",
+                Full::NoThread => "no session can be opened",
+            };
+            let error = RpcError::new(code::SERVER_ERROR, message);
+            let mut response = reply::refuse(503, Some(call.id), false, &error);
+            response.retry_after = Some(RETRY_WHEN_FULL.max(RETRY_AFTER));
+            return response.into();
+        }
+    };
+    let mut response = initialize_result(server, call.id, version);
+    response.session = Some(session.id());
+    response.into()
+}
+
+/// Serves `logging/setLevel`.
+pub(super) fn set_level(_server: &McpServer, call: Call<'_>) -> Handling {
+    let Some(session) = &call.session else {
+        return call.not_found();
+    };
+    let level = call.params.level.as_deref().and_then(LogLevel::parse);
+    let Some(level) = level else {
+        let error = RpcError::new(code::INVALID_PARAMS, "the log level is not known");
+        return call.error(&error);
+    };
+    session.set_log_level(level);
+    call.result(&[b"{}"])
+}

@@ -1,0 +1,122 @@
+//! Questions of a tool to the client of its session, while its call waits.
+
+use std::{borrow::Cow, sync::Arc};
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{
+    Lane, Session,
+    actor::{Ask, AskError, Forget},
+};
+use crate::{
+    tool::{Asker, InputError, Question, QuestionKind},
+    wire::jsonrpc::RpcError,
+};
+
+/// The code with which 2025 clients say that their user refused.
+const USER_REFUSED: i64 = -1;
+
+/// Asks the client of a session.
+#[derive(Debug)]
+pub(crate) struct SessionAsker {
+    session: Arc<Session>,
+    /// The stream of the call.
+    lane: Option<Arc<Lane>>,
+}
+
+impl SessionAsker {
+    pub(crate) const fn new(session: Arc<Session>, lane: Option<Arc<Lane>>) -> Self {
+        Self { session, lane }
+    }
+}
+
+impl Asker for SessionAsker {
+    fn admit(&self, question: &Question) -> Result<(), InputError> {
+        self.session.capabilities().admit(question)
+    }
+
+    fn ask(
+        &self,
+        question: &Question,
+    ) -> Option<LocalBoxFuture<'static, Result<Value, InputError>>> {
+        let session = Arc::clone(&self.session);
+        let (answer, answered) = oneshot::channel();
+        let kind = question.kind;
+        let ask = Ask {
+            method: kind.method(),
+            params: question.request.clone(),
+            lane: self.lane.clone(),
+            answer,
+        };
+        Some(Box::pin(
+            async move { wait(session, ask, answered, kind).await },
+        ))
+    }
+}
+
+async fn wait(
+    session: Arc<Session>,
+    ask: Ask,
+    answered: oneshot::Receiver<Result<Value, RpcError>>,
+    kind: QuestionKind,
+) -> Result<Value, InputError> {
+    let ended = || unavailable("the session has ended");
+    let actor = session.actor().ok_or_else(ended)?;
+    let id = match actor.send(ask).await {
+        Err(_) => return Err(ended()),
+        Ok(Err(AskError::NoStream)) => {
+            return Err(unavailable(
+                "the client reads no stream that a question could be sent on: it has to accept text/event-stream or open the GET stream of its session",
+            ));
+        }
+        Ok(Err(AskError::TooMany)) => {
+            return Err(unavailable("too many questions of this session wait"));
+        }
+        Ok(Ok(id)) => id,
+    };
+    let mut open = OpenQuestion {
+        session: &session,
+        id: Some(id),
+        reason: "the call was cancelled",
+    };
+    let Ok(answer) = tokio::time::timeout(session.limits.answer_within, answered).await else {
+        open.reason = "the answer did not come in time";
+        return Err(unavailable("the client did not answer in time"));
+    };
+    open.id = None;
+    match answer {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(error)) if error.code == USER_REFUSED && kind == QuestionKind::Sampling => {
+            Err(InputError::NotAccepted)
+        }
+        Ok(Err(error)) => Err(InputError::Unavailable(Cow::Owned(format!(
+            "the client refused the question: {error}"
+        )))),
+        Err(_) => Err(ended()),
+    }
+}
+
+const fn unavailable(why: &'static str) -> InputError {
+    InputError::Unavailable(Cow::Borrowed(why))
+}
+
+/// Tells the client when its answer is not wanted any more.
+struct OpenQuestion<'a> {
+    session: &'a Session,
+    id: Option<i64>,
+    reason: &'static str,
+}
+
+impl Drop for OpenQuestion<'_> {
+    fn drop(&mut self) {
+        let (Some(id), Some(actor)) = (self.id, self.session.actor()) else {
+            return;
+        };
+        let reason = self.reason;
+        if actor.try_send(Forget { id, reason }).is_err() {
+            tracing::debug!(id, "a question outlives its call");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The calls of a session that wait for something.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{CallCancel, Session};
+
+/// What can be cancelled by its id. A call that never waits is not in it.
+#[derive(Default)]
+pub(super) struct Calls(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    ended: bool,
+    last: u64,
+    waiting: Vec<Waiting>,
+}
+
+struct Waiting {
+    serial: u64,
+    /// JSON text.
+    id: Box<str>,
+    cancel: CallCancel,
+}
+
+impl Calls {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn are_none(&self) -> bool {
+        self.state().waiting.is_empty()
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.state().ended
+    }
+
+    pub(super) fn cancel(&self, id: &str) {
+        for call in &self.state().waiting {
+            if &*call.id == id {
+                call.cancel.cancel();
+            }
+        }
+    }
+
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        for call in &state.waiting {
+            call.cancel.cancel();
+        }
+    }
+}
+
+/// Keeps a call cancellable, and its session alive.
+pub(crate) struct CallGuard {
+    session: Arc<Session>,
+    serial: u64,
+}
+
+impl CallGuard {
+    pub(super) fn new(session: &Arc<Session>, id: &str, cancel: CallCancel) -> Self {
+        let mut state = session.calls.state();
+        state.last += 1;
+        let serial = state.last;
+        if state.ended {
+            cancel.cancel();
+        }
+        state.waiting.push(Waiting {
+            serial,
+            id: id.into(),
+            cancel,
+        });
+        drop(state);
+        Self {
+            session: Arc::clone(session),
+            serial,
+        }
+    }
+}
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        let mut state = self.session.calls.state();
+        state.waiting.retain(|call| call.serial != self.serial);
+        drop(state);
+        self.session.touch();
+    }
+}
+
+impl fmt::Debug for CallGuard {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("CallGuard").field(&self.serial).finish()
+    }
+}

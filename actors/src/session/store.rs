@@ -1,0 +1,187 @@
+//! The sessions of one server, on whatever threads they live.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+};
+
+use actix::{Actor, Arbiter, ArbiterHandle, System};
+use tokio::sync::Notify;
+
+use super::{Greeting, Session, SessionKey, SessionLimits, actor::SessionActor};
+use crate::{registry::Registry, wire::ids::Owner};
+
+/// Why there is no new session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// There are as many as there may be.
+    TooMany,
+    /// No thread can be had for it.
+    NoThread,
+}
+
+/// The sessions of one server.
+#[derive(Debug)]
+pub(crate) struct SessionStore(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    limits: SessionLimits,
+    sessions: Registry<SessionKey, Session>,
+    open: AtomicUsize,
+    none_left: Notify,
+    background: Mutex<Option<Background>>,
+}
+
+/// A thread for callers without a local executor.
+struct Background {
+    arbiter: ArbiterHandle,
+    system: System,
+}
+
+impl SessionStore {
+    pub(crate) fn new(limits: SessionLimits) -> Self {
+        Self(Arc::new(Shared {
+            limits,
+            sessions: Registry::new(),
+            open: AtomicUsize::new(0),
+            none_left: Notify::new(),
+            background: Mutex::default(),
+        }))
+    }
+
+    /// Opens a session on this thread.
+    pub(crate) fn start(&self, owner: Owner, greeting: Greeting) -> Result<Arc<Session>, Full> {
+        let shared = &self.0;
+        let session = Arc::new(Session::new(owner, greeting, shared.limits));
+        let seat = Seat::take(shared, &session)?;
+        shared
+            .sessions
+            .insert(session.key.clone(), Arc::clone(&session));
+        let own = Arc::clone(&session);
+        let actor =
+            if Arbiter::try_current().is_some() && tokio::runtime::Handle::try_current().is_ok() {
+                SessionActor::new(own, seat).start()
+            } else {
+                let arbiter = shared.background().ok_or(Full::NoThread)?;
+                SessionActor::start_in_arbiter(&arbiter, move |_| SessionActor::new(own, seat))
+            };
+        // The session is new, so this is its first address.
+        let _ = session.actor.set(actor);
+        Ok(session)
+    }
+
+    pub(crate) fn find(&self, key: &SessionKey) -> Option<Arc<Session>> {
+        self.0.sessions.get(key)
+    }
+
+    /// Ends a session; it is not found any more.
+    pub(crate) fn end(&self, session: &Arc<Session>) {
+        self.0.sessions.remove_if_same(&session.key, session);
+        session.end();
+    }
+
+    /// Tells how many there are.
+    pub(crate) fn open(&self) -> usize {
+        self.0.open.load(Ordering::Acquire)
+    }
+
+    /// Ends all sessions and waits until they are gone.
+    pub(crate) async fn end_all(&self) {
+        for session in self.0.sessions.values() {
+            self.end(&session);
+        }
+        loop {
+            let woken = self.0.none_left.notified();
+            tokio::pin!(woken);
+            woken.as_mut().enable();
+            if self.open() == 0 {
+                return;
+            }
+            woken.await;
+        }
+    }
+}
+
+impl Shared {
+    fn background(&self) -> Option<ArbiterHandle> {
+        let mut place = self
+            .background
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(background) = &*place {
+            return Some(background.arbiter.clone());
+        }
+        let (tell, told) = mpsc::sync_channel(1);
+        let started = thread::Builder::new()
+            .name("roscius-sessions".to_owned())
+            .spawn(move || {
+                let runner = System::new();
+                // Nobody listens only if the caller has panicked.
+                let _ = tell.send((Arbiter::try_current(), System::current()));
+                if let Err(error) = runner.run() {
+                    tracing::error!(%error, "the background thread of sessions has failed");
+                }
+            });
+        if let Err(error) = started {
+            tracing::error!(%error, "no background thread can be had");
+            return None;
+        }
+        let (arbiter, system) = told.recv().ok()?;
+        let arbiter = arbiter?;
+        *place = Some(Background {
+            arbiter: arbiter.clone(),
+            system,
+        });
+        Some(arbiter)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.system.stop();
+    }
+}
+
+impl fmt::Debug for Background {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Background(..)")
+    }
+}
+
+/// The place of one session among all; it is free again when this is dropped.
+pub(super) struct Seat {
+    shared: Arc<Shared>,
+    session: Arc<Session>,
+}
+
+impl Seat {
+    fn take(shared: &Arc<Shared>, session: &Arc<Session>) -> Result<Self, Full> {
+        let before = shared.open.fetch_add(1, Ordering::AcqRel);
+        let seat = Self {
+            shared: Arc::clone(shared),
+            session: Arc::clone(session),
+        };
+        if before >= shared.limits.max_sessions {
+            return Err(Full::TooMany);
+        }
+        Ok(seat)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let shared = &self.shared;
+        shared
+            .sessions
+            .remove_if_same(&self.session.key, &self.session);
+        if shared.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            shared.none_left.notify_waiters();
+        }
+    }
+}
