@@ -26,6 +26,7 @@ mod mcp_client_source;
 mod mcp_client_stdio;
 mod mcp_pool;
 mod mcp_server;
+mod mcp_sessions;
 mod model_openai;
 mod run_store;
 mod schema;
