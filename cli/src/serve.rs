@@ -33,6 +33,9 @@ pub(crate) use say::say_error;
 
 /// How long runs and calls may go on after a signal.
 const DRAIN: Duration = Duration::from_secs(2);
+/// How long the whole end may take. A thread that is blocked never comes to its end, and whoever
+/// has sent the signal must not have to kill the process.
+const END: Duration = Duration::from_millis(4500);
 /// How long clients of MCP servers may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// How long connections may take to end after that, in whole seconds.
@@ -129,6 +132,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     say("ending: a second signal ends at once");
     tokio::select! {
         () = drain(&shared, &chat, demo.as_ref(), &handle) => {}
+        () = tokio::time::sleep(END) => tracing::warn!("ended before everything else had"),
         () = signal() => {}
     }
     Ok(())

@@ -206,6 +206,30 @@ fn a_drain_refuses_new_runs_waits_for_open_ones_and_cancels_the_rest() {
 }
 
 #[test]
+fn a_drain_does_not_wait_for_a_thread_that_is_blocked() {
+    let chat = builder(&json!({"turns": [{"text": ["Hello."]}]}))
+        .build()
+        .unwrap();
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let (tell, blocked) = std::sync::mpsc::channel();
+    let busy = std::thread::spawn({
+        let chat = chat.clone();
+        move || {
+            on_system(async {
+                let run = chat.run(ChatRun::new("go")).await.unwrap();
+                assert!(is_completed(&run.outcome().await));
+                tell.send(()).unwrap();
+                held.recv().unwrap();
+            });
+        }
+    });
+    blocked.recv().unwrap();
+    on_system(chat.drain(Duration::from_secs(1)));
+    release.send(()).unwrap();
+    busy.join().unwrap();
+}
+
+#[test]
 fn without_a_local_executor_runs_live_on_a_thread_of_the_chat() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -208,6 +208,23 @@ fn bounds_of_a_request_are_named() {
             .contains("tools[0] is over the bound of 40"),
         "{refused}"
     );
+    let call = serde_json::json!({"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}});
+    let calls = |rows: &[usize]| {
+        let rows: Vec<Value> = rows
+            .iter()
+            .map(|calls| serde_json::json!({"id": "a", "role": "assistant", "toolCalls": vec![&call; *calls]}))
+            .collect();
+        request(rows.into(), serde_json::json!([]))
+    };
+    let mut limits = RunInputLimits::default();
+    limits.max_row_tool_calls = 2;
+    limits.max_tool_calls = 3;
+    let read = |rows: &[usize]| parse_run_input(calls(rows).as_bytes(), &limits);
+    assert!(read(&[2, 1]).is_ok());
+    let refused = read(&[3]).unwrap_err().to_string();
+    assert!(refused.contains("messages[0].toolCalls is over the bound of 2"));
+    let refused = read(&[2, 2]).unwrap_err().to_string();
+    assert!(refused.contains("toolCalls of all messages is over the bound of 3"));
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
     let refused = parse_run_input(deep.as_bytes(), &limits).unwrap_err();
     assert!(matches!(refused, RunInputError::NotJson(_)));

@@ -5,15 +5,20 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread::{self, ThreadId},
+    time::Duration,
 };
 
 use actix::{Actor, Addr, Arbiter, System};
+use futures_util::future::join_all;
 
 use super::{
     Engine,
     actor::{ChatActor, Stop},
 };
 use crate::run::RunError;
+
+/// How long the threads may take to stop their actors: each has only to come round once.
+const STOP_WAIT: Duration = Duration::from_secs(1);
 
 /// The actors of a chat, one for each thread that has started a run.
 pub(super) struct Places {
@@ -62,15 +67,16 @@ impl Places {
         Ok(here.clone())
     }
 
-    /// Stops the actors.
+    /// Stops the actors. One whose thread does not come round is left behind.
     pub(super) async fn stop(&self) {
         let (threads, background) = {
             let mut taken = self.taken();
             (std::mem::take(&mut taken.threads), taken.background.take())
         };
-        for actor in threads.values() {
-            // An actor whose thread has ended is as good as stopped.
-            let _ = actor.send(Stop).await;
+        // An actor whose thread has ended is as good as stopped.
+        let stopped = join_all(threads.values().map(|actor| actor.send(Stop)));
+        if tokio::time::timeout(STOP_WAIT, stopped).await.is_err() {
+            tracing::warn!("a thread was blocked and its chat actor is left behind");
         }
         drop(background);
     }

@@ -11,7 +11,7 @@ mod setup;
 mod transcript;
 mod turn;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -67,15 +67,11 @@ impl Agent {
     pub fn new(setup: Setup) -> Self {
         let phase = opening(&setup);
         let mut transcript = Transcript::new(setup.rows);
-        for call in &phase.calls {
-            let approved = matches!(
-                setup.decisions.get(&call.call.id),
-                Some(Decision::Approved(_))
-            );
-            if approved && call.waits_for_client() {
-                transcript.add_placeholder(&call.call.id);
-            }
-        }
+        let approved = phase.calls.iter().filter(|call| {
+            let decision = setup.decisions.get(&call.call.id);
+            matches!(decision, Some(Decision::Approved(_))) && call.waits_for_client()
+        });
+        transcript.add_placeholders(approved.map(|call| &call.call.id));
         let used_calls = super::rows::calls(transcript.rows())
             .into_iter()
             .map(|known| known.call.id)
@@ -120,9 +116,7 @@ impl Agent {
         } else {
             out.of_model(&self.model, started);
         }
-        for call in &earlier.results {
-            self.transcript.repeat_result(call, out);
-        }
+        self.transcript.repeat_results(&earlier.results, out);
         if earlier.snapshot {
             self.transcript.snapshot(&self.ids.run, None, out);
         }
@@ -317,12 +311,14 @@ impl Agent {
     }
 
     fn tell_results(&mut self, out: &mut Events) {
+        let results = self.phase.calls.iter();
+        let results = results.filter_map(|call| Some((&call.call.id, call.result.as_ref()?)));
+        self.transcript.add_results(results);
         for call in &mut self.phase.calls {
             let Some(result) = &call.result else {
                 continue;
             };
             call.told = true;
-            self.transcript.add_result(&call.call.id, result);
             if call.silent {
                 continue;
             }
@@ -369,14 +365,16 @@ fn opening(setup: &Setup) -> Phase {
         wait: Wait::Turn,
         progress: Progress::Waiting,
     };
+    let known: HashMap<&ToolCallId, &PendingCall> = match &setup.open {
+        OpenCalls::Trusted => HashMap::new(),
+        OpenCalls::Known(known) => known.iter().map(|call| (&call.id, call)).collect(),
+    };
     let calls = open_calls(&setup.rows)
         .into_iter()
         .map(|open| {
             let known = match &setup.open {
                 OpenCalls::Trusted => Some(call_of(&open)),
-                OpenCalls::Known(known) => {
-                    known.iter().find(|call| call.id == open.call.id).cloned()
-                }
+                OpenCalls::Known(_) => known.get(&open.call.id).copied().cloned(),
             };
             let Some(known) = known else {
                 let mut call =

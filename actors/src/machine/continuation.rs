@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{
     interrupt::PendingCall,
     js_json::value_hash,
-    rows::{calls, is_result},
+    rows::{calls, results},
     seal::{self, SealKey},
 };
 use crate::wire::{
@@ -66,12 +66,13 @@ impl SealedPause {
     /// Tells whether the posted calls are those that were sealed.
     #[must_use]
     pub fn matches(&self, rows: &[Row]) -> bool {
-        let posted = calls(rows);
-        self.calls.iter().all(|sealed| {
-            posted
-                .iter()
-                .any(|known| known.call.id == sealed.id && known.call.name == sealed.name)
-        })
+        let posted: HashSet<(ToolCallId, String)> = calls(rows)
+            .into_iter()
+            .map(|known| (known.call.id, known.call.name))
+            .collect();
+        self.calls
+            .iter()
+            .all(|sealed| posted.contains(&(sealed.id.clone(), sealed.name.clone())))
     }
 }
 
@@ -140,40 +141,41 @@ impl Continued {
 /// ones, and what a client has posted as their results is left out.
 #[must_use]
 pub fn as_sealed(posted: &[Row], pending: &[PendingCall]) -> Vec<Row> {
-    let mut rows = without_results(posted, pending);
+    let sealed: HashMap<&str, &PendingCall> = pending
+        .iter()
+        .map(|call| (call.id.as_str(), call))
+        .collect();
+    let mut rows: Vec<Row> = posted
+        .iter()
+        .filter(|row| {
+            row.role() != Some(Role::Tool)
+                || row
+                    .tool_call_id()
+                    .is_none_or(|call| !sealed.contains_key(call))
+        })
+        .cloned()
+        .collect();
     let calls = rows
         .iter_mut()
         .filter_map(|row| row.members_mut().get_mut("toolCalls"))
         .filter_map(Value::as_array_mut)
         .flatten();
     for call in calls {
-        let sealed = pending
-            .iter()
-            .find(|sealed| call.get("id").and_then(Value::as_str) == Some(sealed.id.as_str()));
-        if let (Some(sealed), Some(arguments)) = (sealed, call.pointer_mut("/function/arguments")) {
+        let id = call.get("id").and_then(Value::as_str);
+        let known = id.and_then(|id| sealed.get(id));
+        if let (Some(sealed), Some(arguments)) = (known, call.pointer_mut("/function/arguments")) {
             *arguments = sealed.arguments.as_str().into();
         }
     }
     rows
 }
 
-fn without_results(posted: &[Row], pending: &[PendingCall]) -> Vec<Row> {
-    let waits = |row: &&Row| {
-        row.role() != Some(Role::Tool)
-            || pending
-                .iter()
-                .all(|call| row.tool_call_id() != Some(call.id.as_str()))
-    };
-    posted.iter().filter(waits).cloned().collect()
-}
-
 fn posted_results(posted: &[Row], pending: &[PendingCall]) -> HashMap<ToolCallId, String> {
+    let results = results(posted);
     pending
         .iter()
         .filter_map(|call| {
-            let row = posted
-                .iter()
-                .find(|row| row.tool_call_id() == Some(call.id.as_str()) && is_result(row))?;
+            let row = results.get(call.id.as_str())?;
             Some((call.id.clone(), row.content_text()?.to_owned()))
         })
         .collect()

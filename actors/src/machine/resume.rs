@@ -2,7 +2,7 @@
 
 mod refuse;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -124,15 +124,15 @@ impl Submission<'_> {
     ) -> Result<Decisions, Vec<InterruptError>> {
         self.need_parent()?;
         let mut expected = Vec::new();
+        let subjects = self.entries.iter();
+        let subjects: HashSet<_> = subjects
+            .map(|entry| Subject::of(&entry.interrupt_id))
+            .collect();
         for (call, name) in calls {
             let Some(tool) = tools.get(name) else {
                 continue;
             };
-            let named = |wanted: Subject<'_>| {
-                self.entries
-                    .iter()
-                    .any(|entry| Subject::of(&entry.interrupt_id) == wanted)
-            };
+            let named = |wanted: Subject<'_>| subjects.contains(&wanted);
             let as_client = named(Subject::Client(call.as_str()));
             let as_input = named(Subject::Input(call.as_str()));
             let open = pending(call);

@@ -1,5 +1,7 @@
 //! Message rows and what they mean: the messages a model is told, and the calls without a result.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use super::dialogue::{ModelContent, ModelMessage, ModelRole, ModelToolCall, Thinking};
@@ -38,17 +40,30 @@ pub fn calls(rows: &[Row]) -> Vec<RowCall> {
     found
 }
 
-/// Gives the calls that have no result. The placeholder of an approved call is none.
+/// Gives the calls that have no result, each id once: a call that is told twice is one call. The
+/// placeholder of an approved call is no result.
 #[must_use]
 pub fn open_calls(rows: &[Row]) -> Vec<RowCall> {
+    let done = results(rows);
+    let mut seen = HashSet::new();
     calls(rows)
         .into_iter()
-        .filter(|open| {
-            !rows
-                .iter()
-                .any(|row| row.tool_call_id() == Some(open.call.id.as_str()) && is_result(row))
-        })
+        .filter(|open| !done.contains_key(open.call.id.as_str()))
+        .filter(|open| seen.insert(open.call.id.clone()))
         .collect()
+}
+
+/// Gives the first result of every call that has one. Every row is read once, however many calls
+/// there are.
+#[must_use]
+pub fn results(rows: &[Row]) -> HashMap<&str, &Row> {
+    let mut found = HashMap::new();
+    for row in rows.iter().filter(|row| is_result(row)) {
+        if let Some(call) = row.tool_call_id() {
+            found.entry(call).or_insert(row);
+        }
+    }
+    found
 }
 
 /// Tells whether a row is the result of a call: a tool row that is not a placeholder.
@@ -295,6 +310,35 @@ mod tests {
             .map(|open| open.call.id.to_string())
             .collect();
         assert_eq!(open, ["c2", "c3"]);
+    }
+
+    #[test]
+    fn a_call_that_is_told_twice_is_open_once() {
+        let call =
+            json!({"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}});
+        let posted = rows(json!([
+            {"id": "a", "role": "assistant", "toolCalls": [call, call]},
+            {"id": "b", "role": "assistant", "toolCalls": [call]},
+        ]));
+        let open = open_calls(&posted);
+        assert_eq!(open.len(), 1);
+        assert_eq!(open[0].message, Some("a".into()));
+    }
+
+    #[test]
+    fn finding_open_calls_reads_every_row_once() {
+        let calls: Vec<Value> = (0..2_000)
+            .map(|_| json!({"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}}))
+            .collect();
+        let large = json!({"pendingExecution": true, "x": vec![1; 200_000]}).to_string();
+        let posted = rows(json!([
+            {"id": "a", "role": "assistant", "toolCalls": calls},
+            {"id": "t", "role": "tool", "toolCallId": "c", "content": large},
+        ]));
+        let started = std::time::Instant::now();
+        assert_eq!(open_calls(&posted).len(), 1);
+        // Reading the row for every call takes minutes.
+        assert!(started.elapsed() < std::time::Duration::from_secs(10));
     }
 
     #[test]

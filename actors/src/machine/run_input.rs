@@ -21,6 +21,11 @@ const ROLES: &str = "developer | system | assistant | user | tool | activity | r
 pub struct RunInputLimits {
     /// Rows of a conversation. Default 10,000: years of chat; each row is looked at several times.
     pub max_messages: usize,
+    /// Tool calls of one row. Default 256: above the calls of any turn.
+    pub max_row_tool_calls: usize,
+    /// Tool calls of all rows together. Default 10,000, as many as rows: a row that calls nothing
+    /// pays for one that calls twice.
+    pub max_tool_calls: usize,
     /// Tools that a browser brings along. Default 128: models refuse more.
     pub max_tools: usize,
     /// Bytes of one such tool's description and schema. Default 64 KiB: it goes to the model with
@@ -36,6 +41,8 @@ impl Default for RunInputLimits {
     fn default() -> Self {
         Self {
             max_messages: 10_000,
+            max_row_tool_calls: 256,
+            max_tool_calls: 10_000,
             max_tools: 128,
             max_tool_bytes: 64 * 1024,
             max_resume_entries: 256,
@@ -109,11 +116,7 @@ pub fn parse_run_input(body: &[u8], limits: &RunInputLimits) -> Result<RunAgentI
     let parent_run_id = id(&mut body, "parentRunId", limits)?;
     let messages = array(&mut body, "messages")?;
     bounded("messages", messages.len(), limits.max_messages)?;
-    let messages = messages
-        .into_iter()
-        .enumerate()
-        .map(|(index, message)| row(&format!("messages[{index}]"), message))
-        .collect::<Result<_>>()?;
+    let messages = rows(messages, limits)?;
     let tools = array(&mut body, "tools")?;
     bounded("tools", tools.len(), limits.max_tools)?;
     let tools = tools
@@ -192,6 +195,30 @@ fn id(
         limits.max_id_bytes,
     )?;
     Ok(id)
+}
+
+fn rows(messages: Vec<Value>, limits: &RunInputLimits) -> Result<Vec<Row>> {
+    let mut rows = Vec::with_capacity(messages.len());
+    let mut tool_calls = 0;
+    for (index, message) in messages.into_iter().enumerate() {
+        let path = format!("messages[{index}]");
+        let row = row(&path, message)?;
+        let calls = row.members().get("toolCalls").and_then(Value::as_array);
+        let calls = calls.map_or(0, Vec::len);
+        bounded(
+            format_args!("{path}.toolCalls"),
+            calls,
+            limits.max_row_tool_calls,
+        )?;
+        tool_calls += calls;
+        bounded(
+            "toolCalls of all messages",
+            tool_calls,
+            limits.max_tool_calls,
+        )?;
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 fn row(path: &str, message: Value) -> Result<Row> {

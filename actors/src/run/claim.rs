@@ -1,7 +1,11 @@
 //! Where a run begins: with a plain conversation, at a pause that it answers, or where an earlier
 //! attempt to answer that pause has left off.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::Shared;
 use crate::{
@@ -11,7 +15,7 @@ use crate::{
         continuation::{Continued, SealedPause, answers_digest, as_sealed, strip_seals},
         interrupt::PendingCall,
         resume::{Decisions, Submission},
-        rows::{calls, intake, is_result, open_calls},
+        rows::{calls, intake, open_calls, results},
         toolset::Toolset,
     },
     ports::run_store::{Claim, ResumedBy, RunRecord, RunState, StoreError, StoredRun},
@@ -100,10 +104,13 @@ impl Claimant<'_> {
                 .into_iter()
                 .map(|known| (known.call.id, known.call.name))
                 .collect();
-            let open = open_calls(&rows);
+            let open: HashSet<ToolCallId> = open_calls(&rows)
+                .into_iter()
+                .map(|open| open.call.id)
+                .collect();
             decisions = self.submission(request).check_history(
                 &known,
-                |call| open.iter().any(|open| open.call.id == *call),
+                |call| open.contains(call),
                 self.tools,
             )?;
         }
@@ -184,9 +191,8 @@ impl Claimant<'_> {
         let base = earlier.as_deref().unwrap_or(&record);
         let mut continued = Continued::from_record(&base.rows, &record.pending, &posted);
         // Results that an earlier attempt has reached are told again, whatever the client posted.
-        continued
-            .posted
-            .retain(|call, _| base.pending.iter().any(|open| open.id == *call));
+        let open: HashSet<&ToolCallId> = base.pending.iter().map(|open| &open.id).collect();
+        continued.posted.retain(|call, _| open.contains(call));
         let shown = earlier.as_deref().map(|attempt| {
             decisions.retain(|call, _| waits_as_before(call, &record.pending, &attempt.pending));
             shown_again(&record, attempt)
@@ -325,15 +331,11 @@ fn waits_as_before(call: &ToolCallId, before: &[PendingCall], now: &[PendingCall
 
 /// Says what of an earlier attempt has to be shown again.
 fn shown_again(record: &RunRecord, attempt: &RunRecord) -> Earlier {
+    let reached = results(&attempt.rows);
     let results: Vec<ToolCallId> = record
         .pending
         .iter()
-        .filter(|call| {
-            attempt
-                .rows
-                .iter()
-                .any(|row| row.tool_call_id() == Some(call.id.as_str()) && is_result(row))
-        })
+        .filter(|call| reached.contains_key(call.id.as_str()))
         .map(|call| call.id.clone())
         .collect();
     let turns = attempt.rows.len() > record.rows.len() + results.len();

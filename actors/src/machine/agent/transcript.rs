@@ -1,5 +1,7 @@
 //! The conversation of a run, as rows.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::json;
 
 use super::events::Events;
@@ -8,7 +10,7 @@ use crate::{
         continuation::{SEAL_MEMBER, SEAL_SPACE},
         interrupt::PendingCall,
         result_text::{APPROVED_PLACEHOLDER, ResultText},
-        rows::{calls, is_placeholder, is_result},
+        rows::{calls, is_placeholder, results},
     },
     wire::{
         agui::{Event, EventKind, Role, Row},
@@ -33,17 +35,33 @@ impl Transcript {
         self.0.extend(rows);
     }
 
-    /// Adds a result, in place of the placeholder of its call if there is one.
-    pub(super) fn add_result(&mut self, call: &ToolCallId, result: &ResultText) {
-        let row = Self::result_row(call, result);
-        let placeholder = self
-            .0
-            .iter_mut()
-            .find(|row| row.tool_call_id() == Some(call.as_str()) && is_placeholder(row));
-        match placeholder {
-            Some(placeholder) => *placeholder = row,
-            None => self.0.push(row),
+    /// Adds results, each in place of the placeholder of its call if there is one.
+    pub(super) fn add_results<'a>(
+        &mut self,
+        results: impl Iterator<Item = (&'a ToolCallId, &'a ResultText)>,
+    ) {
+        let mut noted = self.placeholders();
+        for (call, result) in results {
+            let row = Self::result_row(call, result);
+            let place = noted
+                .remove(call.as_str())
+                .and_then(|index| self.0.get_mut(index));
+            match place {
+                Some(placeholder) => *placeholder = row,
+                None => self.0.push(row),
+            }
         }
+    }
+
+    /// Gives the place of the first placeholder of every call that has one.
+    fn placeholders(&self) -> HashMap<String, usize> {
+        let mut found = HashMap::new();
+        for (index, row) in self.0.iter().enumerate() {
+            if let Some(call) = row.tool_call_id().filter(|_| is_placeholder(row)) {
+                found.entry(call.to_owned()).or_insert(index);
+            }
+        }
+        found
     }
 
     /// Makes the row of a result. It has no id of its own until it is shown in a snapshot.
@@ -62,20 +80,26 @@ impl Transcript {
         row
     }
 
-    /// Tells a result that the rows hold already.
-    pub(super) fn repeat_result(&self, call: &ToolCallId, out: &mut Events) {
-        let row = self
-            .0
-            .iter()
-            .find(|row| row.tool_call_id() == Some(call.as_str()) && is_result(row));
-        let Some(row) = row else {
+    /// Tells results that the rows hold already.
+    pub(super) fn repeat_results(&self, told: &[ToolCallId], out: &mut Events) {
+        if told.is_empty() {
             return;
-        };
-        let owner = calls(&self.0)
-            .into_iter()
-            .find(|known| known.call.id == *call)
-            .and_then(|known| known.message)
-            .unwrap_or_else(|| MessageId::from(call.as_str()));
+        }
+        let results = results(&self.0);
+        let mut owners = HashMap::new();
+        for known in calls(&self.0) {
+            owners.entry(known.call.id).or_insert(known.message);
+        }
+        for call in told {
+            if let Some(row) = results.get(call.as_str()) {
+                let owner = owners.get(call).cloned().flatten();
+                Self::repeat(call, row, owner, out);
+            }
+        }
+    }
+
+    fn repeat(call: &ToolCallId, row: &Row, owner: Option<MessageId>, out: &mut Events) {
+        let owner = owner.unwrap_or_else(|| MessageId::from(call.as_str()));
         let kind = EventKind::ToolCallResult {
             message_id: owner,
             tool_call_id: call.clone(),
@@ -117,11 +141,8 @@ impl Transcript {
             }
         }
         if let Some((seal, pending)) = sealed {
-            let waiting = |row: &Row| {
-                row.tool_calls()
-                    .iter()
-                    .any(|call| pending.iter().any(|waits| waits.id == call.id))
-            };
+            let waits: HashSet<&ToolCallId> = pending.iter().map(|call| &call.id).collect();
+            let waiting = |row: &Row| row.tool_calls().iter().any(|call| waits.contains(&call.id));
             if let Some(row) = messages.iter_mut().rev().find(|row| waiting(row)) {
                 row.set_meta(SEAL_SPACE, SEAL_MEMBER, seal);
             }
@@ -129,16 +150,15 @@ impl Transcript {
         out.plain(EventKind::MessagesSnapshot { messages });
     }
 
-    /// Notes that a call of the browser has been approved, unless that is noted already.
-    pub(super) fn add_placeholder(&mut self, call: &ToolCallId) {
-        let noted = |row: &Row| row.tool_call_id() == Some(call.as_str()) && is_placeholder(row);
-        if self.0.iter().any(noted) {
-            return;
+    /// Notes that calls of the browser have been approved, unless that is noted already.
+    pub(super) fn add_placeholders<'a>(&mut self, approved: impl Iterator<Item = &'a ToolCallId>) {
+        let noted = self.placeholders();
+        for call in approved.filter(|call| !noted.contains_key(call.as_str())) {
+            let row = Row::default()
+                .with("role", Role::Tool.as_str())
+                .with("toolCallId", call.as_str())
+                .with("content", APPROVED_PLACEHOLDER);
+            self.0.push(row);
         }
-        let row = Row::default()
-            .with("role", Role::Tool.as_str())
-            .with("toolCallId", call.as_str())
-            .with("content", APPROVED_PLACEHOLDER);
-        self.0.push(row);
     }
 }

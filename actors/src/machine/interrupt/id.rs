@@ -28,7 +28,7 @@ pub fn input_id(call: &ToolCallId, index: usize) -> InterruptId {
 }
 
 /// What an interrupt id is about, read from the id alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Subject<'a> {
     /// Whether the call may run.
     Approval(&'a str),

@@ -1,5 +1,7 @@
 //! What the demo model says: what tools returned, what it can do, what it lacks.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use crate::ports::model::{ModelContent, ModelMessage, ModelRole, ModelTool};
@@ -13,12 +15,12 @@ const MAX_SUMMARY_WORDS: usize = 25;
 
 /// Tells what the tools returned since the user spoke.
 pub(super) fn results(since: &[ModelMessage]) -> String {
+    let calls = since.iter().flat_map(|message| &message.tool_calls);
+    let names: HashMap<_, _> = calls.map(|call| (&call.id, call.name.as_str())).collect();
     let name_of = |message: &ModelMessage| {
-        let calls = since.iter().flat_map(|message| &message.tool_calls);
-        let mut called = calls.filter(|call| message.tool_call_id.as_ref() == Some(&call.id));
-        called
-            .next_back()
-            .map_or("the tool", |call| call.name.as_str())
+        let call = message.tool_call_id.as_ref();
+        let name = call.and_then(|call| names.get(call).copied());
+        name.unwrap_or("the tool")
     };
     let results = since
         .iter()
