@@ -9,7 +9,7 @@ pub mod web;
 
 pub use roscius_actors::{
     auth, chat, client, gauge, handler, machine, model, pool, ports, prompt, resource, run, server,
-    store, tool, transport, wire,
+    skill, store, tool, transport, wire,
 };
 
 /// The code of the README, so that it compiles.

@@ -21,6 +21,7 @@ pub mod resource;
 pub mod run;
 pub mod server;
 mod session;
+pub mod skill;
 pub mod store;
 pub mod tool;
 pub mod transport;

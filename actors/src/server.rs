@@ -23,6 +23,7 @@ mod prompts;
 mod reply;
 mod resources;
 mod running;
+mod skills;
 mod stream;
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
@@ -87,6 +88,7 @@ struct Inner {
     listings: Listings,
     resources: Option<Resources>,
     prompts: Option<Prompts>,
+    skills: Option<skills::Served>,
     /// Some function completes.
     completes: bool,
     caching: Caching,

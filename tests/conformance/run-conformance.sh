@@ -9,7 +9,7 @@
 #   run-conformance.sh client --command "/path/to/client --flag" [options]
 #
 # options
-#   --spec LIST        comma list of versions (default 2025-11-25,2026-07-28)
+#   --spec LIST        comma list of versions (default 2025-11-25,2026-07-28); `ext` stands for the extensions
 #   --scenario NAMES   only these scenarios (white space between names), for every version
 #   --out DIR          where to keep raw results (default: a fresh temp folder)
 #   --start CMD        start this server command first, stop it afterwards (server mode)
@@ -53,7 +53,8 @@ fi
 case "$MODE" in
   install) exit 0 ;;
   node) echo "$NODE"; exit 0 ;;
-  list) "$NODE" "$CLI" list "--${1:?server or client}" --spec-version "${2:?spec version}" | sed -n 's/^ *- \([^ ]*\).*/\1/p'; exit 0 ;;
+  list) if [ "${2:-}" = ext ]; then "$NODE" "$CLI" list "--$1" | sed -n 's/^ *- \([^ ]*\) \[extension\]$/\1/p'; exit 0; fi
+    "$NODE" "$CLI" list "--${1:?server or client}" --spec-version "${2:?spec version}" | sed -n 's/^ *- \([^ ]*\).*/\1/p'; exit 0 ;;
 esac
 
 URL="" CMD="" SPECS="2025-11-25,2026-07-28" SCEN="" OUT="" START="" JOBS=2 STRICT=0 TIMEOUT=30000
@@ -101,7 +102,7 @@ run_one() { # run_one <spec> <scenario>
   local spec="$1" scen="$2" dir="$OUT/$1"; local log="$dir/logs/${2//\//_}.log"
   local args=("$MODE" --scenario "$scen" --timeout "$TIMEOUT" -o "$dir/raw")
   [ "$MODE" = server ] && args+=(--url "$URL") || args+=(--command "$CMD")
-  args+=(--spec-version "$spec")
+  [ "$spec" = ext ] || args+=(--spec-version "$spec")
   "$NODE" "$CLI" "${args[@]}" > "$log" 2>&1
   echo "$scen $?" >> "$dir/exit.txt"
 }

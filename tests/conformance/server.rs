@@ -7,6 +7,7 @@
 use actix_web::{App, HttpServer};
 use roscius::{
     prelude::*,
+    skill::{Skills, SkillsError},
     tool::QuestionKind,
     web,
     wire::content::{CallToolResult, ContentBlock},
@@ -321,6 +322,21 @@ fn prompts() -> Vec<Prompt> {
     ]
 }
 
+fn skills() -> Result<Skills, SkillsError> {
+    Skills::from_files([
+        (
+            "pdf-processing/SKILL.md",
+            "---\nname: pdf-processing\ndescription: Fills in PDF forms.\n---\nSee references/FORMS.md.\n",
+        ),
+        ("pdf-processing/references/FORMS.md", "# Forms\n"),
+        (
+            "notes/meeting-notes/SKILL.md",
+            "---\nname: meeting-notes\ndescription: Writes down what was said.\n---\nBe brief.\n",
+        ),
+        ("notes/meeting-notes/assets/template.md", "# Meeting\n"),
+    ])
+}
+
 async fn confirm(cx: ToolCx) -> Result<String, InputError> {
     cx.request_form("confirm", "Please confirm", object("ok", "boolean"))
         .await?;
@@ -338,6 +354,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .tools(questions())
         .resources(resources())
         .prompts(prompts())
+        .skills(skills()?)
         .build()?;
     HttpServer::new(move || App::new().configure(web::mcp("/mcp", &server)))
         .workers(1)

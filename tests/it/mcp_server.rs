@@ -9,4 +9,5 @@ mod prompts;
 mod questions;
 mod refusals;
 mod resources;
+mod skills;
 mod streams;

@@ -15,6 +15,7 @@ use super::{
     pages::Paging,
     prompts::Prompts,
     resources::Resources,
+    skills::Served,
 };
 use crate::{
     machine::{
@@ -25,6 +26,7 @@ use crate::{
     prompt::{Prompt, PromptDefError},
     resource::{Resource, ResourceDefError},
     session::{SessionLimits, SessionStore},
+    skill::Skills,
     tool::{Context, IntoToolError, SampleRequest, Sampler, Tool, ToolCx, ToolDefError, ToolError},
     wire::cache::CacheHint,
 };
@@ -94,6 +96,7 @@ pub struct McpServerBuilder {
     tools: Vec<Tool>,
     resources: Vec<Resource>,
     prompts: Vec<Prompt>,
+    skills: Option<Skills>,
     caching: Caching,
     page_size: usize,
     context: Context,
@@ -121,6 +124,7 @@ impl McpServerBuilder {
             tools: Vec::new(),
             resources: Vec::new(),
             prompts: Vec::new(),
+            skills: None,
             caching: Caching::default(),
             page_size: PAGE_SIZE,
             context: Context::new(),
@@ -190,6 +194,13 @@ impl McpServerBuilder {
     #[must_use]
     pub fn prompts(mut self, prompts: impl IntoIterator<Item = Prompt>) -> Self {
         self.prompts.extend(prompts);
+        self
+    }
+
+    /// Serves skills: the extension `io.modelcontextprotocol/skills`.
+    #[must_use]
+    pub fn skills(mut self, skills: Skills) -> Self {
+        self.skills = Some(skills);
         self
     }
 
@@ -314,7 +325,16 @@ impl McpServerBuilder {
         };
         let (caching, context) = (self.caching, self.context);
         let tail = self.profile.meta_tail();
-        let resources = Resources::new(&self.resources, &context, &paging, &caching, &tail)?;
+        let skills = self.skills.filter(|skills| !skills.list().is_empty());
+        let manifests = skills.as_ref().map(Skills::listings).unwrap_or_default();
+        let resources = Resources::new(
+            &self.resources,
+            &manifests,
+            &context,
+            &paging,
+            &caching,
+            &tail,
+        )?;
         let prompts = Prompts::new(&self.prompts, &context, &paging, &caching, &tail)?;
         let completes = self.resources.iter().any(Resource::completes)
             || self.prompts.iter().any(Prompt::completes);
@@ -323,6 +343,7 @@ impl McpServerBuilder {
             resources: resources.is_some(),
             prompts: prompts.is_some(),
             completions: completes,
+            skills: skills.is_some(),
             logging: self.tools.iter().any(Tool::uses_cx)
                 || self.resources.iter().any(Resource::uses_cx)
                 || self.prompts.iter().any(Prompt::uses_cx),
@@ -337,6 +358,7 @@ impl McpServerBuilder {
             listings,
             resources,
             prompts,
+            skills: skills.map(|skills| Served::new(skills, &paging, &caching, &tail)),
             completes,
             caching,
             paging,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{
     Handling, Inner, McpServer, Options, OutputShape, Reply, Response, Sessions, call, completion,
-    memory, prompts, reply, resources, running::Members,
+    memory, prompts, reply, resources, running::Members, skills,
 };
 use crate::{
     machine::{
@@ -61,7 +61,7 @@ struct MethodDef {
 }
 
 /// Every method, the busiest first.
-const METHODS: [MethodDef; 12] = [
+const METHODS: [MethodDef; 15] = [
     MethodDef {
         name: "tools/call",
         mirror: Mirror::Name,
@@ -109,6 +109,24 @@ const METHODS: [MethodDef; 12] = [
         mirror: Mirror::Nothing,
         modern: Some(completion::complete),
         legacy: Some(completion::complete),
+    },
+    MethodDef {
+        name: "skills/list",
+        mirror: Mirror::Nothing,
+        modern: Some(skills::list),
+        legacy: Some(skills::list),
+    },
+    MethodDef {
+        name: "skills/get",
+        mirror: Mirror::Nothing,
+        modern: Some(skills::get),
+        legacy: Some(skills::get),
+    },
+    MethodDef {
+        name: "resources/directory/read",
+        mirror: Mirror::Nothing,
+        modern: Some(skills::children),
+        legacy: Some(skills::children),
     },
     MethodDef {
         name: "server/discover",

@@ -7,9 +7,11 @@ use super::{
     Sessions,
     caching::{Cached, Caching},
     pages::{Item, ListKind, Pages, Paging},
+    skills,
 };
 use crate::{
     machine::schema::is_object,
+    skill,
     tool::Tool,
     wire::{
         mcp::meta_key::SERVER_INFO,
@@ -39,6 +41,7 @@ pub(super) struct Offer<'a> {
     pub(super) resources: bool,
     pub(super) prompts: bool,
     pub(super) completions: bool,
+    pub(super) skills: bool,
     /// Some function can log.
     pub(super) logging: bool,
     pub(super) paging: &'a Paging,
@@ -143,6 +146,10 @@ fn capabilities(offer: &Offer<'_>, sessions: Sessions, modern: bool) -> Value {
     if offer.resources {
         let resources = json!({"subscribe": false, "listChanged": false});
         capabilities.insert("resources".to_owned(), resources);
+    }
+    if offer.skills {
+        let extensions = json!({skill::EXTENSION: skills::settings()});
+        capabilities.insert("extensions".to_owned(), extensions);
     }
     if !offer.tools.is_empty() {
         capabilities.insert("tools".to_owned(), json!({"listChanged": false}));

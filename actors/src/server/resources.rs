@@ -13,6 +13,7 @@ use super::{
     pages::{Item, ListKind, Pages, Paging},
     prepare::{prepare, prepare_quiet},
     running::{Answer, Job, Members},
+    skills,
 };
 use crate::{
     handler::{Rejection, Served, Serving},
@@ -51,15 +52,17 @@ pub(super) struct Resources {
 }
 
 impl Resources {
-    /// Checks the resources and writes what never changes; none if there are none.
+    /// Checks the resources and writes what never changes; none if there are none. Of `skills` only
+    /// the list is kept here.
     pub(super) fn new(
         resources: &[Resource],
+        skills: &[ResourceListing],
         context: &Context,
         paging: &Paging,
         caching: &Caching,
         meta_tail: &str,
     ) -> Result<Option<Self>, ServerError> {
-        if resources.is_empty() {
+        if resources.is_empty() && skills.is_empty() {
             return Ok(None);
         }
         let mut fixed = HashMap::new();
@@ -82,6 +85,11 @@ impl Resources {
                 templates.push(resource.clone());
             }
         }
+        items.extend(
+            skills
+                .iter()
+                .map(|listing| Item::new(&listing.uri, listing)),
+        );
         let has_list = |resource: &&Resource| resource.lister().is_some();
         let listed = templates.iter().filter(has_list).cloned().collect();
         templates.sort_by_cached_key(|resource| {
@@ -202,6 +210,9 @@ pub(super) fn read(server: &McpServer, call: Call<'_>) -> Handling {
         return call.error(&RpcError::new(code::INVALID_PARAMS, "uri is required"));
     };
     let missing = no_resource(call.era, uri);
+    if let Some(members) = skills::read(server, uri) {
+        return call.members(&server.0, members);
+    }
     let Some((resource, request)) = resources.find(uri) else {
         return call.error(&missing);
     };

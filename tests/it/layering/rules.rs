@@ -17,6 +17,7 @@ const FLOORS: [&[&str]; 5] = [
         "handler",
         "resource",
         "prompt",
+        "skill",
         "model",
         "transport",
         "store",
