@@ -189,15 +189,16 @@ def report(a):
     o = []
     def sel(**kw): return [r for r in R if all(r.get(k) == v for k, v in kw.items())]
     def ids(ph): return [i for i in lab if any(r["id"] == i for r in R if r["phase"] == ph)]
-    base = med([r["cpu_100k"] for r in sel(phase="http", id="limit-parse", test="echo")])
     for test, title in (("echo", "tools/call echo, small payload, 32 connections"), ("list", "tools/list, 50 tools, 32 connections"), ("big", "tools/call echo, 100 KB text, 32 connections")):
-        b = med([r["cpu_100k"] for r in sel(phase="http", id="limit-parse", test=test)])
-        o.append(f"\n### {title} (server pinned to one core)\n\n| server | CPU-s / 100k req | x limit b | req/s measured | req/s one full core | p50 ms | p99 ms | util | reply bytes | min..max CPU | errs |\n|---|---|---|---|---|---|---|---|---|---|---|")
+        era = {e["id"]: e["era"] for e in CFG["servers"]}
+        bare = {"2025": "limit-parse", "2026": "limit-parse-2026"}
+        base_of = {k: med([r["cpu_100k"] for r in sel(phase="http", id=v, test=test)]) for k, v in bare.items()}
+        o.append(f"\n### {title} (server pinned to one core)\n\n| server | CPU-s / 100k req | x bare handler | req/s measured | req/s one full core | p50 ms | p99 ms | util | reply bytes | min..max CPU | errs |\n|---|---|---|---|---|---|---|---|---|---|---|")
         for i in ids("http"):
             r = sel(phase="http", id=i, test=test)
             if not r: continue
-            c = [x["cpu_100k"] for x in r]
-            o.append(f"| {lab[i]} | {f(med(c),2)} | {f(med(c)/b,1)} | {f(med([x['rps'] for x in r]),0)} | {f(1e5/med(c),0)} | {f(med([x['p50_us'] for x in r])/1e3,2)} | {f(med([x['p99_us'] for x in r])/1e3,2)} | {f(med([x['util'] for x in r]),2)} | {r[0]['reply_bytes'] or '-'} | {f(min(c),2)}..{f(max(c),2)} | {sum(x['err_status']+x['err_sock'] for x in r)} |")
+            c = [x["cpu_100k"] for x in r]; b = base_of.get(era[i], float("nan"))
+            o.append(f"| {lab[i]} | {f(med(c),2)} | {f(med(c)/b,2)} | {f(med([x['rps'] for x in r]),0)} | {f(1e5/med(c),0)} | {f(med([x['p50_us'] for x in r])/1e3,2)} | {f(med([x['p99_us'] for x in r])/1e3,2)} | {f(med([x['util'] for x in r]),2)} | {r[0]['reply_bytes'] or '-'} | {f(min(c),2)}..{f(max(c),2)} | {sum(x['err_status']+x['err_sock'] for x in r)} |")
     o.append("\n### Latency with one connection (echo, pinned)\n\n| server | p50 us | p99 us | req/s |\n|---|---|---|---|")
     for i in ids("http"):
         r = sel(phase="http", id=i, test="lat")
