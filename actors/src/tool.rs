@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod blocking;
 mod call;
 mod context;
 mod cx;
@@ -27,6 +28,7 @@ pub use self::{
         Answers, Asker, Input, InputError, InputResponse, Question, QuestionKind, SampleRequest,
         Sampler,
     },
+    blocking::BlockingFn,
     context::Context,
     cx::{NoticeSink, ToolCx, ToolCxBuilder, ToolNotice},
     extract::{Args, Ctx, ExtractError, FromCall, Params, ToolFn},
@@ -125,6 +127,15 @@ impl Tool {
         P: Params,
         H::Out: IntoToolResult,
     {
+        let execute = Typed {
+            handler: Arc::new(handler),
+            params: PhantomData,
+        };
+        Self::typed::<P, H::Out>(name.into(), Arc::new(execute))
+    }
+
+    /// Makes a tool whose schemas come from the types of its function.
+    fn typed<P: Params, Out: IntoToolResult>(name: String, execute: Arc<dyn Execute>) -> Self {
         let (input, description, check_input) = match P::schema() {
             Some(made) => (
                 schema::with_object_root(made.schema),
@@ -133,19 +144,14 @@ impl Tool {
             ),
             None => (schema::empty_object(), None, false),
         };
-        let execute = Typed {
-            handler: Arc::new(handler),
-            params: PhantomData,
-        };
-        let mut tool = Self::empty(name.into(), input);
+        let mut tool = Self::empty(name, input);
         let inner = Arc::make_mut(&mut tool.0);
         inner.description = description;
         inner.check_input = check_input;
-        inner.output_schema =
-            <H::Out as IntoToolResult>::output_schema().map(|made| Arc::new(made.schema));
+        inner.output_schema = Out::output_schema().map(|made| Arc::new(made.schema));
         inner.uses_cx = P::USES_CX;
         inner.uses_context = P::USES_CONTEXT;
-        inner.execute = Some(Arc::new(execute));
+        inner.execute = Some(execute);
         tool
     }
 

@@ -53,16 +53,7 @@ where
         checker: Option<&Checker>,
         cx: ToolCx,
     ) -> Result<LocalBoxFuture<'static, ToolOutcome>, StartError> {
-        if let Some(checker) = checker {
-            let value: Value = serde_json::from_str(arguments).map_err(StartError::Arguments)?;
-            checker
-                .check(&value)
-                .map_err(|wrong| StartError::Violation(wrong.to_string()))?;
-        }
-        let params = P::from_call(arguments, &cx).map_err(|error| match error {
-            ExtractError::Arguments(error) => StartError::Arguments(error),
-            ExtractError::Missing(name) => StartError::Missing(name),
-        })?;
+        let params: P = extract(arguments, checker, &cx)?;
         let handler = Arc::clone(&self.handler);
         Ok(Box::pin(async move {
             // The call itself stands inside, so that a panic before its first await is caught too.
@@ -74,6 +65,24 @@ where
     fn missing(&self, context: &Context) -> Option<&'static str> {
         P::missing(context)
     }
+}
+
+/// Checks the arguments and takes the parameters from the call.
+pub(super) fn extract<P: Params>(
+    arguments: &str,
+    checker: Option<&Checker>,
+    cx: &ToolCx,
+) -> Result<P, StartError> {
+    if let Some(checker) = checker {
+        let value: Value = serde_json::from_str(arguments).map_err(StartError::Arguments)?;
+        checker
+            .check(&value)
+            .map_err(|wrong| StartError::Violation(wrong.to_string()))?;
+    }
+    P::from_call(arguments, cx).map_err(|error| match error {
+        ExtractError::Arguments(error) => StartError::Arguments(error),
+        ExtractError::Missing(name) => StartError::Missing(name),
+    })
 }
 
 /// A function that reads JSON.
@@ -113,7 +122,7 @@ where
 }
 
 /// Any error while a question is open is the pause; a value is a complete result.
-fn finish(
+pub(super) fn finish(
     cx: &ToolCx,
     ended: Result<Result<ToolOutput, ToolError>, Box<dyn std::any::Any + Send>>,
 ) -> ToolOutcome {
