@@ -12,6 +12,7 @@ mod completion;
 mod cursor;
 mod dispatch;
 mod drain;
+mod fault;
 mod gate;
 mod handling;
 mod listing;
@@ -32,13 +33,14 @@ pub(crate) use self::capability::ClientCapabilities;
 pub use self::{
     builder::{McpServerBuilder, ServerError},
     caching::Cached,
+    fault::ServerFault,
     handling::Handling,
     options::Options,
     stream::EventStream,
 };
 use self::{
-    caching::Caching, drain::Work, gate::Gate, listing::Listings, pages::Paging, prompts::Prompts,
-    resources::Resources,
+    caching::Caching, drain::Work, fault::FaultHook, gate::Gate, listing::Listings, pages::Paging,
+    prompts::Prompts, resources::Resources,
 };
 pub use crate::session::SessionLimits;
 use crate::{
@@ -107,6 +109,7 @@ struct Inner {
     keep_alive: Duration,
     work: Work,
     gate: Gate,
+    on_error: Option<FaultHook>,
 }
 
 /// A tool and what is known about it since the build.

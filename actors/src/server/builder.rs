@@ -10,6 +10,7 @@ use super::{
     Cached, Entry, Inner, McpServer, OutputShape, Reply, Sampling, Sessions,
     caching::Caching,
     drain::Work,
+    fault::FaultHook,
     gate::GateSettings,
     listing::{Listings, Offer, Profile},
     pages::Paging,
@@ -109,6 +110,7 @@ pub struct McpServerBuilder {
     max_body_bytes: usize,
     keep_alive: Duration,
     pub(super) gate: GateSettings,
+    pub(super) on_error: Option<FaultHook>,
 }
 
 impl McpServerBuilder {
@@ -137,6 +139,7 @@ impl McpServerBuilder {
             max_body_bytes: MAX_BODY_BYTES,
             keep_alive: KEEP_ALIVE,
             gate: GateSettings::default(),
+            on_error: None,
         }
     }
 
@@ -376,6 +379,7 @@ impl McpServerBuilder {
             keep_alive: self.keep_alive,
             work: Work::default(),
             gate: self.gate.build()?,
+            on_error: self.on_error,
         })))
     }
 }

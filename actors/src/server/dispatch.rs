@@ -210,6 +210,12 @@ impl McpServer {
         if self.wants_token(&options) {
             return self.handle_behind_gate(request, options);
         }
+        let handling = self.decide(request, options);
+        self.0.report_refusal(&handling);
+        handling
+    }
+
+    fn decide(&self, request: Request<'_>, options: Options) -> Handling {
         let head = &request.head;
         let modern = head
             .protocol_version

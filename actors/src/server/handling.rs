@@ -51,6 +51,14 @@ impl Handling {
         Self::new(State::Later(response))
     }
 
+    /// Gives the response if it is there already.
+    pub(super) const fn ready(&self) -> Option<&Response> {
+        match &self.state {
+            State::Ready(response) => Some(response),
+            State::Call(..) | State::Later(_) | State::Done => None,
+        }
+    }
+
     /// Tells whether the answer is a demand for a token, or for a better one.
     pub(super) fn is_challenge(&self) -> bool {
         matches!(&self.state, State::Ready(response) if response.www_authenticate.is_some())

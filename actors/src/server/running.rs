@@ -18,6 +18,7 @@ use super::{
     Inner, OutputShape,
     dispatch::Call,
     drain::InFlight,
+    fault::ServerFault,
     prepare::Asking,
     reply::{self, ResultWriter},
 };
@@ -55,6 +56,8 @@ pub(super) enum Job {
 pub(super) struct Running {
     work: InFlight,
     id: Box<str>,
+    /// For the error hook, if there is one.
+    name: Option<Box<str>>,
     era: Era,
     job: Job,
     pub(super) asking: Option<Box<Asking>>,
@@ -112,6 +115,7 @@ impl Running {
             span,
             work: InFlight::new(server),
             id: request.id.into(),
+            name: server.on_error.as_ref().map(|_| name.into()),
             era: request.era,
             job,
             asking: None,
@@ -257,6 +261,8 @@ impl Running {
     fn refusal(&self, error: &ToolError) -> Option<(u16, Bytes)> {
         if error.is_panic() {
             tracing::error!(id = &*self.id, "a function of the server panicked");
+            let name = self.name.as_deref().unwrap_or_default().to_owned();
+            self.work.server().report(&ServerFault::Panicked { name });
         }
         match self.asking.as_ref()?.cx.as_ref()?.refused()? {
             error @ InputError::MissingCapability { .. } => {
