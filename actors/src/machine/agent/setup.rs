@@ -72,16 +72,16 @@ pub struct Earlier {
 /// What has to happen next.
 #[derive(Debug)]
 pub enum Step {
-    /// Ask the model for a turn, then tell [`Agent::model_said`] and [`Agent::model_ended`].
+    /// Ask the model for a turn, then tell [`Agent::model_said`](super::Agent::model_said) and [`Agent::model_ended`](super::Agent::model_ended).
     CallModel {
         /// The conversation.
         messages: Vec<ModelMessage>,
         /// The tools.
         tools: Vec<ModelTool>,
     },
-    /// Run a call, then tell [`Agent::tool_ended`].
+    /// Run a call, then tell [`Agent::tool_ended`](super::Agent::tool_ended).
     RunTool(ToolStart),
-    /// Put the pause away, then [`Agent::announce`] it.
+    /// Put the pause away, then [`Agent::announce`](super::Agent::announce) it.
     Pause {
         /// The conversation.
         rows: Vec<Row>,
