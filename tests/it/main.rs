@@ -7,6 +7,7 @@
     reason = "a failed expectation is the test failing"
 )]
 
+mod chat_altered;
 mod chat_engine;
 mod chat_http;
 mod chat_mcp;

@@ -137,8 +137,8 @@ impl Continued {
     }
 }
 
-/// Gives the posted messages as they were sealed: the arguments of calls that wait are the sealed
-/// ones, and what a client has posted as their results is left out.
+/// Gives the posted messages as they were sealed: every call that waits stands there once, with the
+/// sealed arguments, and what a client has posted as its result is left out.
 #[must_use]
 pub fn as_sealed(posted: &[Row], pending: &[PendingCall]) -> Vec<Row> {
     let sealed: HashMap<&str, &PendingCall> = pending
@@ -155,19 +155,41 @@ pub fn as_sealed(posted: &[Row], pending: &[PendingCall]) -> Vec<Row> {
         })
         .cloned()
         .collect();
-    let calls = rows
-        .iter_mut()
-        .filter_map(|row| row.members_mut().get_mut("toolCalls"))
-        .filter_map(Value::as_array_mut)
-        .flatten();
-    for call in calls {
-        let id = call.get("id").and_then(Value::as_str);
-        let known = id.and_then(|id| sealed.get(id));
-        if let (Some(sealed), Some(arguments)) = (known, call.pointer_mut("/function/arguments")) {
-            *arguments = sealed.arguments.as_str().into();
-        }
-    }
+    told_once(&mut rows, &sealed);
     rows
+}
+
+/// Leaves one of each sealed call: a client that repeats a call has made no other.
+fn told_once(rows: &mut Vec<Row>, sealed: &HashMap<&str, &PendingCall>) {
+    let mut told = HashSet::new();
+    rows.retain_mut(|row| {
+        let calls = row.members_mut().get_mut("toolCalls");
+        let Some(calls) = calls.and_then(Value::as_array_mut) else {
+            return true;
+        };
+        let before = calls.len();
+        calls.retain_mut(|call| {
+            let id = call.get("id").and_then(Value::as_str);
+            let Some(sealed) = id.and_then(|id| sealed.get(id)) else {
+                return true;
+            };
+            let name = call.pointer("/function/name").and_then(Value::as_str);
+            if name != Some(&sealed.name) || !told.insert(sealed.id.clone()) {
+                return false;
+            }
+            if let Some(function) = call.get_mut("function").and_then(Value::as_object_mut) {
+                let arguments = sealed.arguments.as_str().into();
+                function.insert("arguments".to_owned(), arguments);
+            }
+            true
+        });
+        let (left, dropped) = (calls.len(), before - calls.len());
+        if dropped > 0 && left == 0 {
+            row.members_mut().shift_remove("toolCalls");
+            return row.content_text().is_some_and(|text| !text.is_empty());
+        }
+        true
+    });
 }
 
 fn posted_results(posted: &[Row], pending: &[PendingCall]) -> HashMap<ToolCallId, String> {

@@ -109,3 +109,18 @@ fn sealed_arguments_take_the_place_of_posted_ones() {
     posted[1] = serde_json::from_str(&altered).unwrap();
     assert_eq!(as_sealed(&posted, &[waiting("c")]), recorded());
 }
+
+#[test]
+fn a_sealed_call_that_is_posted_several_times_stands_there_once() {
+    let call = |name: &str| json!({"id": "c", "type": "function", "function": {"name": name, "arguments": "{\"x\":1}"}});
+    let posted = rows(json!([
+        {"id": "u", "role": "user", "content": "go"},
+        {"id": "early", "role": "assistant", "content": "So", "toolCalls": [call("other")]},
+        {"id": "a", "role": "assistant", "toolCalls": [call("transfer"), call("transfer")]},
+        {"id": "b", "role": "assistant", "toolCalls": [call("transfer")]},
+    ]));
+    let mut expected = recorded();
+    let early = rows(json!([{"id": "early", "role": "assistant", "content": "So"}]));
+    expected.insert(1, early[0].clone());
+    assert_eq!(as_sealed(&posted, &[waiting("c")]), expected);
+}
