@@ -1,5 +1,6 @@
 //! The answers of a continuation, held against what was asked.
 
+mod approval;
 mod refuse;
 
 use std::collections::{HashMap, HashSet};
@@ -309,72 +310,6 @@ impl Submission<'_> {
             )?;
         }
         Ok(Decision::Output(payload.clone()))
-    }
-
-    fn approval(
-        &self,
-        id: &InterruptId,
-        tool: &ToolSpec,
-        payload: Option<&Value>,
-    ) -> Result<Decision, Vec<InterruptError>> {
-        let envelope = payload.and_then(Value::as_object);
-        let approved = match payload {
-            Some(Value::Bool(approved)) => Some(*approved),
-            _ => envelope
-                .and_then(|members| members.get("approved"))
-                .and_then(Value::as_bool),
-        };
-        let Some(approved) = approved else {
-            return Err(vec![self.invalid(
-                id,
-                format!("Approval {id} must be a boolean or decision envelope."),
-            )]);
-        };
-        let branch = if approved {
-            &tool.approve_schema
-        } else {
-            &tool.reject_schema
-        };
-        let said = envelope.and_then(|members| members.get("payload"));
-        if let Some(schema) = branch {
-            let Some(said) = said else {
-                let name = if approved { "approve" } else { "reject" };
-                return Err(vec![self.invalid(
-                    id,
-                    format!("Approval {id} requires a payload for the {name} decision."),
-                )]);
-            };
-            self.none_of(
-                id,
-                InterruptCode::InvalidPayload,
-                &format!("Approval {id} payload is invalid"),
-                issues(schema, said),
-            )?;
-        }
-        if !approved {
-            return Ok(Decision::Declined(said.cloned()));
-        }
-        let edited = envelope.and_then(|members| members.get("editedArgs"));
-        let Some(edited) = edited else {
-            return Ok(Decision::Approved(None));
-        };
-        let Some(schema) = tool.input_schema.as_deref() else {
-            return Err(vec![self.item(
-                id,
-                InterruptCode::InvalidEditedArgs,
-                ErrorSource::Client,
-                format!("Approval {id} cannot edit arguments without an input schema."),
-            )]);
-        };
-        if tool.checked {
-            self.none_of(
-                id,
-                InterruptCode::InvalidEditedArgs,
-                &format!("Approval {id} edited arguments are invalid"),
-                issues(schema, edited),
-            )?;
-        }
-        Ok(Decision::Approved(Some(edited.clone())))
     }
 }
 
