@@ -189,7 +189,7 @@ fn the_end_of_a_turn_is_held_back_until_its_tools_have_finished() {
 }
 
 #[test]
-fn empty_and_repeated_call_ids_are_replaced_before_the_first_event() {
+fn call_ids_that_cannot_serve_are_replaced_before_the_first_event() {
     let mut agent = Agent::new(setup(history(&[]), OpenCalls::Trusted));
     let mut out = Events::at(1);
     agent.begin(&mut out);
@@ -197,6 +197,8 @@ fn empty_and_repeated_call_ids_are_replaced_before_the_first_event() {
         call("", "weather"),
         call("c", "weather"),
         call("c", "weather"),
+        call(&"x".repeat(256), "weather"),
+        call(&"y".repeat(257), "weather"),
         vec![finished(FinishReason::ToolCalls)],
     ];
     play(&mut agent, turn, &mut out);
@@ -212,8 +214,10 @@ fn empty_and_repeated_call_ids_are_replaced_before_the_first_event() {
             _ => None,
         })
         .collect();
-    assert_eq!(ids.len(), 3);
+    assert_eq!(ids.len(), 5);
     assert!(ids.contains("c") && !ids.contains(""));
+    assert!(ids.contains(&"x".repeat(256)));
+    assert!(ids.iter().all(|id| id.len() <= 256), "{ids:?}");
 }
 
 #[test]

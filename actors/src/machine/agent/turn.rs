@@ -19,6 +19,11 @@ use crate::{
     },
 };
 
+/// The longest id of a call that is taken over from a provider. The questions of the call are named
+/// after it, and [`RunInputLimits::max_id_bytes`](crate::machine::run_input::RunInputLimits) bounds
+/// these.
+const MAX_CALL_ID_BYTES: usize = 256;
+
 /// A model turn in progress.
 #[derive(Debug)]
 pub(super) struct Turn {
@@ -212,9 +217,10 @@ impl Turn {
         out: &mut Events,
     ) {
         // Results and questions are found by the id of their call, so an id that is empty or
-        // already taken would answer the wrong one.
+        // already taken would answer the wrong one, and one that is too long could not be answered.
         let mut id = ToolCallId::from(provider_id.as_str());
-        if provider_id.is_empty() || !used.insert(id.clone()) {
+        let usable = (1..=MAX_CALL_ID_BYTES).contains(&provider_id.len());
+        if !usable || !used.insert(id.clone()) {
             id = ToolCallId::random();
             used.insert(id.clone());
         }
