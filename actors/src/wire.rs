@@ -7,6 +7,7 @@ pub mod content;
 pub mod header_value;
 pub mod http;
 pub mod ids;
+pub mod js_json;
 pub mod jsonrpc;
 pub mod mcp;
 pub mod oauth;

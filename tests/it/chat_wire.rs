@@ -225,6 +225,13 @@ fn bounds_of_a_request_are_named() {
     assert!(refused.contains("messages[0].toolCalls is over the bound of 2"));
     let refused = read(&[2, 2]).unwrap_err().to_string();
     assert!(refused.contains("toolCalls of all messages is over the bound of 3"));
+    let cut = request(
+        serde_json::json!([{"id": "m", "role": "user", "content": "CUT"}]),
+        serde_json::json!([]),
+    );
+    let cut = cut.replace("CUT", r"hi \ud83d");
+    let read = parse_run_input(cut.as_bytes(), &RunInputLimits::default()).unwrap();
+    assert_eq!(read.messages[0].content_text(), Some("hi \u{fffd}"));
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
     let refused = parse_run_input(deep.as_bytes(), &limits).unwrap_err();
     assert!(matches!(refused, RunInputError::NotJson(_)));

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     machine::{client_policy, param_headers},
     ports::tool_source::InputRequest,
-    wire::{content::CallToolResult, jsonrpc::code},
+    wire::{content::CallToolResult, js_json::from_js, jsonrpc::code},
 };
 
 /// How often a server may answer with nothing but a state to send back.
@@ -147,11 +147,11 @@ fn read(raw: &RawValue, era: Era) -> Result<Outcome, ClientError> {
     let kind: Kind<'_> = serde_json::from_str(raw.get()).map_err(broken)?;
     match kind.kind.as_deref().filter(|_| era == Era::Modern) {
         None | Some("complete") => {
-            let result = serde_json::from_str(raw.get()).map_err(broken)?;
+            let result = from_js(raw.get().as_bytes()).map_err(broken)?;
             Ok(Outcome::Complete(result))
         }
         Some("input_required") => {
-            let interim: Interim = serde_json::from_str(raw.get()).map_err(broken)?;
+            let interim: Interim = from_js(raw.get().as_bytes()).map_err(broken)?;
             if interim.input_requests.is_empty() && interim.request_state.is_none() {
                 return Err(ClientError::protocol("input_required asks for nothing"));
             }
@@ -163,5 +163,25 @@ fn read(raw: &RawValue, era: Era) -> Result<Outcome, ClientError> {
         Some(kind) => Err(ClientError::protocol(format!(
             "unknown resultType {kind:?}"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        reason = "a failed expectation is the test failing"
+    )]
+    use super::*;
+
+    #[test]
+    fn a_result_that_was_cut_in_the_middle_of_a_character_is_read() {
+        let json = r#"{"resultType":"complete","content":[{"type":"text","text":"cut \ud83d"}]}"#;
+        let raw = RawValue::from_string(json.to_owned()).unwrap();
+        let Ok(Outcome::Complete(result)) = read(&raw, Era::Modern) else {
+            unreachable!("the result is complete");
+        };
+        let text = serde_json::to_string(&result.content).unwrap();
+        assert!(text.contains("cut \u{fffd}"), "{text}");
     }
 }

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::js_json::stringify;
+use crate::wire::js_json::from_js;
 
 /// A call that a person refused.
 pub const DECLINED: &str = "User declined tool execution";
@@ -130,7 +131,7 @@ pub fn parse_arguments(text: &str) -> Result<Value, ResultText> {
     if text.is_empty() {
         return Ok(json!({}));
     }
-    match serde_json::from_str(text) {
+    match from_js(text.as_bytes()) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Ok(json!({})),
         Err(_) => Err(ResultText::bad_arguments(text)),

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::wire::{
     agui::{ClientTool, ContextItem, ResumeEntry, ResumeStatus, Role, Row, RunAgentInput},
     ids::{InterruptId, RunId, ThreadId},
+    js_json::from_js,
 };
 
 /// The roles as the reason lists them.
@@ -33,7 +34,8 @@ pub struct RunInputLimits {
     pub max_tool_bytes: usize,
     /// Answers of a continuation. Default 256: above the calls of any turn.
     pub max_resume_entries: usize,
-    /// Bytes of a thread, run or interrupt id. Default 512: ids are keys of our tables.
+    /// Bytes of a thread, run or interrupt id. Default 512: ids are keys of our tables. Questions are
+    /// named after calls, whose ids have up to 256 bytes: below 288 some cannot be answered.
     pub max_id_bytes: usize,
 }
 
@@ -102,12 +104,13 @@ fn bounded(what: impl fmt::Display, size: usize, bound: usize) -> Result<()> {
 /// Reads a body.
 ///
 /// The first failing check wins: JSON, object, `threadId`, `runId`, `parentRunId`, `messages`,
-/// `tools`, `context`, `resume`, `forwardedProps`. Unknown members are passed over.
+/// `tools`, `context`, `resume`, `forwardedProps`. Unknown members are passed over. Half a character,
+/// as JavaScript leaves it of a text that was cut, is read as U+FFFD.
 ///
 /// # Errors
 /// [`RunInputError`] with a reason that may be shown to the sender.
 pub fn parse_run_input(body: &[u8], limits: &RunInputLimits) -> Result<RunAgentInput> {
-    let body = serde_json::from_slice(body).map_err(RunInputError::NotJson)?;
+    let body = from_js(body).map_err(RunInputError::NotJson)?;
     let Value::Object(mut body) = body else {
         return Err(form("body must be a JSON object"));
     };

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     ports::model::{Model, ModelEvent, ModelRequest, ModelStream},
     transport::http_client,
-    wire::sse::SseDecoder,
+    wire::{js_json::from_js, sse::SseDecoder},
 };
 use refusal::{Failure, Retry, error_body, header_text, refused, retry};
 use stream::{BROKEN_STREAM, ResponseReader};
@@ -320,7 +320,7 @@ impl Reading {
         if data == "[DONE]" {
             return;
         }
-        match serde_json::from_str(data) {
+        match from_js(data.as_bytes()) {
             Ok(event) => self.reader.feed(&event),
             Err(_) => self.fail("the model sent an event that is not JSON"),
         }

@@ -10,7 +10,10 @@ use actix_web::{
 use futures_util::StreamExt as _;
 use roscius::{
     ports::model::{Model, ModelContent, ModelEvent, ModelMessage, ModelRequest, ModelRole},
-    wire::ids::{RunId, ThreadId},
+    wire::{
+        ids::{RunId, ThreadId},
+        js_json::from_js,
+    },
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -94,7 +97,7 @@ async fn answer(shared: &Shared, payload: web::Payload) -> Result<String, (Statu
         (StatusCode::PAYLOAD_TOO_LARGE, message)
     })?;
     let body = body.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
-    let body: Body = serde_json::from_slice(&body).map_err(|error| {
+    let body: Body = from_js(&body).map_err(|error| {
         (
             StatusCode::BAD_REQUEST,
             format!("no sampling request: {error}"),
