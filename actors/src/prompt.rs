@@ -1,8 +1,6 @@
 //! Prompts: plain async functions that make messages from a few texts.
 
 mod output;
-#[cfg(test)]
-mod tests;
 
 use std::{
     borrow::Cow,

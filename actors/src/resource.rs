@@ -2,8 +2,6 @@
 
 mod listing;
 mod read;
-#[cfg(test)]
-mod tests;
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -264,7 +264,7 @@ fn a_uri_finds_its_template_and_variables() {
     assert_eq!(read(&served, "notes://1/2").error_code(), -32602);
 }
 
-/// B130, B092: a URI as a person writes it, and the header that mirrors it.
+/// B130, B086: a URI as a person writes it, and the header that mirrors it.
 #[test]
 fn a_uri_with_blanks_and_letters_is_read_raw_and_encoded() {
     let served = served();
