@@ -12,11 +12,13 @@ mod completion;
 mod cursor;
 mod dispatch;
 mod drain;
+mod error;
 mod fault;
 mod gate;
 mod handling;
 mod listing;
 mod memory;
+mod methods;
 mod options;
 mod pages;
 mod prepare;
@@ -31,8 +33,9 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 pub(crate) use self::capability::ClientCapabilities;
 pub use self::{
-    builder::{McpServerBuilder, ServerError},
+    builder::McpServerBuilder,
     caching::Cached,
+    error::ServerError,
     fault::ServerFault,
     handling::Handling,
     options::Options,

@@ -1,6 +1,7 @@
 //! Skills: folders of instructions that hosts read as resources.
 //! Spec: extension `io.modelcontextprotocol/skills` (SEP-2640).
 
+mod file;
 mod folder;
 #[cfg(test)]
 mod tests;
@@ -14,13 +15,13 @@ use std::{
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 
+use self::file::{digest, is_sound, mime_type, uri_of};
 use crate::{
     machine::frontmatter::{self, FrontmatterError},
     wire::{
         resource::{ResourceContents, ResourceListing},
-        uri_template::{UriTemplate, Variables, normalize},
+        uri_template::normalize,
     },
 };
 
@@ -346,65 +347,4 @@ fn manifest(path: &str, bytes: &Bytes) -> Result<Map<String, Value>, SkillsError
             path: path.to_owned(),
             source,
         })
-}
-
-/// Parts that lead nowhere else, whoever reads the URI that is made of them.
-fn is_sound(path: &str) -> bool {
-    !path.contains(['\\', '\0']) && path.split('/').all(|part| !matches!(part, "" | "." | ".."))
-}
-
-fn uri_of(path: &str) -> String {
-    let mut uri = String::from("skill:/");
-    for part in path.split('/') {
-        uri.push('/');
-        uri.push_str(&encoded(part));
-    }
-    uri
-}
-
-/// Encodes a part of a path: what may not stand in it, and what would end it.
-fn encoded(part: &str) -> String {
-    let Ok(template) = UriTemplate::parse("{part}") else {
-        return normalize(part);
-    };
-    template.expand(&Variables::from_iter([(
-        "part".to_owned(),
-        part.to_owned(),
-    )]))
-}
-
-fn digest(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    let mut text = String::from("sha256:");
-    for byte in Sha256::digest(bytes) {
-        // Writing into a text does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
-fn mime_type(path: &str, bytes: &[u8]) -> &'static str {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    match &*extension.to_ascii_lowercase() {
-        "md" => "text/markdown",
-        "json" => "application/json",
-        "yaml" | "yml" => "application/yaml",
-        "html" | "htm" => "text/html",
-        "css" => "text/css",
-        "csv" => "text/csv",
-        "js" | "mjs" => "text/javascript",
-        "py" => "text/x-python",
-        "sh" => "application/x-sh",
-        "xml" => "application/xml",
-        "svg" => "image/svg+xml",
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        "pdf" => "application/pdf",
-        "zip" => "application/zip",
-        _ if std::str::from_utf8(bytes).is_ok() => "text/plain",
-        _ => "application/octet-stream",
-    }
 }

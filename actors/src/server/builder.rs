@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Cached, Entry, Inner, McpServer, OutputShape, Reply, Sampling, Sessions,
+    Cached, Entry, Inner, McpServer, OutputShape, Reply, Sampling, ServerError, Sessions,
     caching::Caching,
     drain::Work,
     fault::FaultHook,
@@ -19,16 +19,12 @@ use super::{
     skills::Served,
 };
 use crate::{
-    machine::{
-        param_headers::{ParamHeaderError, annotated},
-        schema::is_object,
-        seal::SealKey,
-    },
-    prompt::{Prompt, PromptDefError},
-    resource::{Resource, ResourceDefError},
+    machine::{param_headers::annotated, schema::is_object, seal::SealKey},
+    prompt::Prompt,
+    resource::Resource,
     session::{SessionLimits, SessionStore},
     skill::Skills,
-    tool::{Context, IntoToolError, SampleRequest, Sampler, Tool, ToolCx, ToolDefError, ToolError},
+    tool::{Context, IntoToolError, SampleRequest, Sampler, Tool, ToolCx, ToolError},
     wire::cache::CacheHint,
 };
 
@@ -43,50 +39,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const PAGE_SIZE: usize = 1000;
 /// The longest name that the spec recommends.
 const MAX_NAME_BYTES: usize = 128;
-
-/// Why a server cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServerError {
-    /// Two tools have the same name.
-    #[error("there are two tools named `{0}`")]
-    DuplicateTool(String),
-    /// A name that clients may not be able to use.
-    #[error("`{0}` is no tool name: 1 to 128 of letters, digits, `_`, `-` and `.`")]
-    ToolName(String),
-    /// Two resources have the same URI or template.
-    #[error("there are two resources at `{0}`")]
-    DuplicateResource(String),
-    /// A resource could never be read.
-    #[error(transparent)]
-    Resource(#[from] ResourceDefError),
-    /// Two prompts have the same name.
-    #[error("there are two prompts named `{0}`")]
-    DuplicatePrompt(String),
-    /// A prompt has no name.
-    #[error("a prompt has no name")]
-    PromptName,
-    /// A prompt could never be rendered.
-    #[error(transparent)]
-    Prompt(#[from] PromptDefError),
-    /// A tool of the browser has no place in an MCP server.
-    #[error("tool `{0}` has no executor")]
-    ClientTool(String),
-    /// Tokens could never be checked.
-    #[error("auth: {0}")]
-    Auth(String),
-    /// A tool could never be called.
-    #[error(transparent)]
-    Tool(#[from] ToolDefError),
-    /// An `x-mcp-header` is invalid, and clients would drop the tool.
-    #[error("tool `{tool}`: {source}")]
-    ParamHeader {
-        /// The tool.
-        tool: String,
-        /// What is wrong.
-        source: ParamHeaderError,
-    },
-}
 
 /// Describes a server.
 ///

@@ -6,8 +6,10 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::{
-    Handling, Inner, McpServer, Options, OutputShape, Reply, Response, Sessions, call, completion,
-    memory, prompts, reply, resources, running::Members, skills,
+    Handling, Inner, McpServer, Options, OutputShape, Reply, Response, Sessions, memory,
+    methods::{self, MethodDef, Mirror},
+    reply,
+    running::Members,
 };
 use crate::{
     machine::{
@@ -20,7 +22,7 @@ use crate::{
         http::{self, Body, Head, Method, Request},
         jsonrpc::{RpcError, code},
         mcp::envelope::{Envelope, Meta, Params},
-        version::{LEGACY, MODERN, V2025_11_25, is_modern},
+        version::{LEGACY, MODERN, is_modern},
     },
 };
 
@@ -40,119 +42,6 @@ pub(super) struct Call<'a> {
     /// 2025, on a server that keeps sessions.
     pub(super) session: Option<Arc<Session>>,
 }
-
-/// What serves a method.
-type Serve = fn(&McpServer, Call<'_>) -> Handling;
-
-/// Which member of the parameters `Mcp-Name` repeats.
-#[derive(Clone, Copy)]
-enum Mirror {
-    Nothing,
-    Name,
-    Uri,
-}
-
-/// A method and what serves it in each era.
-struct MethodDef {
-    name: &'static str,
-    mirror: Mirror,
-    modern: Option<Serve>,
-    legacy: Option<Serve>,
-}
-
-/// Every method, the busiest first.
-const METHODS: [MethodDef; 15] = [
-    MethodDef {
-        name: "tools/call",
-        mirror: Mirror::Name,
-        modern: Some(call::tools_call),
-        legacy: Some(call::tools_call),
-    },
-    MethodDef {
-        name: "tools/list",
-        mirror: Mirror::Nothing,
-        modern: Some(tools_list),
-        legacy: Some(tools_list),
-    },
-    MethodDef {
-        name: "resources/read",
-        mirror: Mirror::Uri,
-        modern: Some(resources::read),
-        legacy: Some(resources::read),
-    },
-    MethodDef {
-        name: "resources/list",
-        mirror: Mirror::Nothing,
-        modern: Some(resources::list),
-        legacy: Some(resources::list),
-    },
-    MethodDef {
-        name: "resources/templates/list",
-        mirror: Mirror::Nothing,
-        modern: Some(resources::templates_list),
-        legacy: Some(resources::templates_list),
-    },
-    MethodDef {
-        name: "prompts/get",
-        mirror: Mirror::Name,
-        modern: Some(prompts::get),
-        legacy: Some(prompts::get),
-    },
-    MethodDef {
-        name: "prompts/list",
-        mirror: Mirror::Nothing,
-        modern: Some(prompts::list),
-        legacy: Some(prompts::list),
-    },
-    MethodDef {
-        name: "completion/complete",
-        mirror: Mirror::Nothing,
-        modern: Some(completion::complete),
-        legacy: Some(completion::complete),
-    },
-    MethodDef {
-        name: "skills/list",
-        mirror: Mirror::Nothing,
-        modern: Some(skills::list),
-        legacy: Some(skills::list),
-    },
-    MethodDef {
-        name: "skills/get",
-        mirror: Mirror::Nothing,
-        modern: Some(skills::get),
-        legacy: Some(skills::get),
-    },
-    MethodDef {
-        name: "resources/directory/read",
-        mirror: Mirror::Nothing,
-        modern: Some(skills::children),
-        legacy: Some(skills::children),
-    },
-    MethodDef {
-        name: "server/discover",
-        mirror: Mirror::Nothing,
-        modern: Some(discover),
-        legacy: None,
-    },
-    MethodDef {
-        name: "initialize",
-        mirror: Mirror::Nothing,
-        modern: None,
-        legacy: Some(initialize),
-    },
-    MethodDef {
-        name: "logging/setLevel",
-        mirror: Mirror::Nothing,
-        modern: None,
-        legacy: Some(memory::set_level),
-    },
-    MethodDef {
-        name: "ping",
-        mirror: Mirror::Nothing,
-        modern: None,
-        legacy: Some(ping),
-    },
-];
 
 impl Call<'_> {
     /// Answers with a result that is there as JSON text.
@@ -344,9 +233,7 @@ impl McpServer {
             streams,
             session,
         };
-        let method = METHODS
-            .iter()
-            .find(|method| method.name == &*message.method);
+        let method = methods::find(&message.method);
         if era.is_modern() {
             if let Err((status, error)) = self.check_modern(head, message, meta, method, params) {
                 return call.error_status(status, &error);
@@ -506,43 +393,4 @@ fn notification(head: &Head<'_>, message: &Envelope<'_>, era: Era) -> Handling {
         }
     }
     Response::new(202, Body::Empty).into()
-}
-
-fn tools_list(server: &McpServer, call: Call<'_>) -> Handling {
-    let Some(pages) = &server.0.listings.tools else {
-        return call.not_found();
-    };
-    let cursor = call.params.cursor.as_deref();
-    call.page(pages.get(&server.0.paging.key, cursor))
-}
-
-fn discover(server: &McpServer, call: Call<'_>) -> Handling {
-    call.result(&[&server.0.listings.discover])
-}
-
-fn initialize(server: &McpServer, call: Call<'_>) -> Handling {
-    let Some(asked) = call.params.protocol_version.as_deref() else {
-        let error = RpcError::new(code::INVALID_PARAMS, "protocolVersion is required");
-        return call.error(&error);
-    };
-    let known = LEGACY.into_iter().find(|version| *version == asked);
-    let version = known.unwrap_or(V2025_11_25);
-    match &server.0.memory {
-        Some(store) => memory::initialize(server, store, &call, version),
-        None => initialize_result(server, call.id, version).into(),
-    }
-}
-
-pub(super) fn initialize_result(server: &McpServer, id: &str, version: &str) -> Response {
-    let parts: [&[u8]; 4] = [
-        br#"{"protocolVersion":""#,
-        version.as_bytes(),
-        b"\"",
-        &server.0.listings.initialize_tail,
-    ];
-    Response::json(200, reply::result(id, &parts))
-}
-
-fn ping(_server: &McpServer, call: Call<'_>) -> Handling {
-    call.result(&[b"{}"])
 }

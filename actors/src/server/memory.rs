@@ -6,7 +6,8 @@ use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     ClientCapabilities, Handling, McpServer, Options, Response,
-    dispatch::{Call, RETRY_AFTER, initialize_result},
+    dispatch::{Call, RETRY_AFTER},
+    methods::initialize_result,
     reply,
     stream::EventStream,
 };

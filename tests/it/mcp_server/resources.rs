@@ -100,6 +100,14 @@ fn builder() -> roscius::server::McpServerBuilder {
         }))
         .resource(Resource::new("secret", "docs://secret", secret))
         .resource(Resource::new(
+            "slow",
+            "docs://slow",
+            |cx: ToolCx| async move {
+                cx.progress(1.0, Some(2.0), Some("half"));
+                "slow"
+            },
+        ))
+        .resource(Resource::new(
             "who",
             "docs://who",
             |who: Ctx<AuthInfo>| async move { who.client_id.clone() },
@@ -313,10 +321,10 @@ fn fixed_resources_are_listed_before_those_that_functions_list() {
         .iter()
         .map(|item| item["uri"].as_str().unwrap())
         .collect();
-    assert_eq!(uris.len(), 14);
-    assert_eq!(uris[11..], ["notes://0", "notes://1", "notes://2"]);
+    assert_eq!(uris.len(), 15);
+    assert_eq!(uris[12..], ["notes://0", "notes://1", "notes://2"]);
     assert_eq!(
-        resources[11],
+        resources[12],
         json!({"uri": "notes://0", "name": "note 0", "mimeType": "text/plain"})
     );
     let legacy = Ask::legacy("2025-06-18", "resources/list", json!({})).send(&served);
@@ -404,6 +412,20 @@ fn a_resource_may_ask_before_it_is_read() {
     assert_eq!((cannot.status, cannot.error_code()), (400, -32021));
     let legacy = Ask::legacy("2025-11-25", "resources/read", params).send(&served);
     assert_eq!(legacy.error_code(), -32603);
+}
+
+#[test]
+fn a_reader_reports_to_who_wants_to_hear() {
+    let served = served();
+    let params = json!({"uri": "docs://slow", "_meta": {"progressToken": "p"}});
+    let events = Ask::modern("resources/read", params).send(&served).events();
+    assert_eq!(events.len(), 2);
+    assert_eq!(
+        events[0]["params"],
+        json!({"progressToken": "p", "progress": 1, "total": 2, "message": "half"})
+    );
+    assert_eq!(events[1]["result"]["contents"][0]["text"], "slow");
+    assert_eq!(contents(&read(&served, "docs://slow"))[0]["text"], "slow");
 }
 
 #[test]

@@ -1,0 +1,122 @@
+//! Every method and what serves it.
+
+use super::{
+    Handling, McpServer, Response, call, completion, dispatch::Call, memory, prompts, reply,
+    resources, skills,
+};
+use crate::wire::{
+    jsonrpc::{RpcError, code},
+    version::{LEGACY, V2025_11_25},
+};
+
+/// What serves a method.
+pub(super) type Serve = fn(&McpServer, Call<'_>) -> Handling;
+
+/// Which member of the parameters `Mcp-Name` repeats.
+#[derive(Clone, Copy)]
+pub(super) enum Mirror {
+    Nothing,
+    Name,
+    Uri,
+}
+
+/// A method and what serves it in each era.
+pub(super) struct MethodDef {
+    name: &'static str,
+    pub(super) mirror: Mirror,
+    pub(super) modern: Option<Serve>,
+    pub(super) legacy: Option<Serve>,
+}
+
+/// Every method, the busiest first.
+const METHODS: [MethodDef; 15] = [
+    both("tools/call", call::tools_call).mirrors(Mirror::Name),
+    both("tools/list", tools_list),
+    both("resources/read", resources::read).mirrors(Mirror::Uri),
+    both("resources/list", resources::list),
+    both("resources/templates/list", resources::templates_list),
+    both("prompts/get", prompts::get).mirrors(Mirror::Name),
+    both("prompts/list", prompts::list),
+    both("completion/complete", completion::complete),
+    both("skills/list", skills::list),
+    both("skills/get", skills::get),
+    both("resources/directory/read", skills::children),
+    modern("server/discover", discover),
+    legacy("initialize", initialize),
+    legacy("logging/setLevel", memory::set_level),
+    legacy("ping", ping),
+];
+
+const fn both(name: &'static str, serve: Serve) -> MethodDef {
+    MethodDef {
+        name,
+        mirror: Mirror::Nothing,
+        modern: Some(serve),
+        legacy: Some(serve),
+    }
+}
+
+const fn modern(name: &'static str, serve: Serve) -> MethodDef {
+    MethodDef {
+        legacy: None,
+        ..both(name, serve)
+    }
+}
+
+const fn legacy(name: &'static str, serve: Serve) -> MethodDef {
+    MethodDef {
+        modern: None,
+        ..both(name, serve)
+    }
+}
+
+impl MethodDef {
+    const fn mirrors(mut self, mirror: Mirror) -> Self {
+        self.mirror = mirror;
+        self
+    }
+}
+
+/// Finds a method.
+pub(super) fn find(name: &str) -> Option<&'static MethodDef> {
+    METHODS.iter().find(|method| method.name == name)
+}
+
+fn tools_list(server: &McpServer, call: Call<'_>) -> Handling {
+    let Some(pages) = &server.0.listings.tools else {
+        return call.not_found();
+    };
+    let cursor = call.params.cursor.as_deref();
+    call.page(pages.get(&server.0.paging.key, cursor))
+}
+
+fn discover(server: &McpServer, call: Call<'_>) -> Handling {
+    call.result(&[&server.0.listings.discover])
+}
+
+fn initialize(server: &McpServer, call: Call<'_>) -> Handling {
+    let Some(asked) = call.params.protocol_version.as_deref() else {
+        let error = RpcError::new(code::INVALID_PARAMS, "protocolVersion is required");
+        return call.error(&error);
+    };
+    let known = LEGACY.into_iter().find(|version| *version == asked);
+    let version = known.unwrap_or(V2025_11_25);
+    match &server.0.memory {
+        Some(store) => memory::initialize(server, store, &call, version),
+        None => initialize_result(server, call.id, version).into(),
+    }
+}
+
+pub(super) fn initialize_result(server: &McpServer, id: &str, version: &str) -> Response {
+    let parts: [&[u8]; 4] = [
+        br#"{"protocolVersion":""#,
+        version.as_bytes(),
+        b"\"",
+        &server.0.listings.initialize_tail,
+    ];
+    Response::json(200, reply::result(id, &parts))
+}
+
+fn ping(_server: &McpServer, call: Call<'_>) -> Handling {
+    call.result(&[b"{}"])
+}
