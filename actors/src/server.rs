@@ -33,13 +33,8 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 pub(crate) use self::capability::ClientCapabilities;
 pub use self::{
-    builder::McpServerBuilder,
-    caching::Cached,
-    error::ServerError,
-    fault::ServerFault,
-    handling::Handling,
-    options::Options,
-    stream::EventStream,
+    builder::McpServerBuilder, caching::Cached, error::ServerError, fault::ServerFault,
+    handling::Handling, options::Options, stream::EventStream,
 };
 use self::{
     caching::Caching, drain::Work, fault::FaultHook, gate::Gate, listing::Listings, pages::Paging,
