@@ -137,6 +137,99 @@ fn requests() -> Vec<Tool> {
     ]
 }
 
+/// Tools of 2025 that report, and ask the client of their session while they wait.
+fn sessions() -> Vec<Tool> {
+    let form = |message: &'static str, schema: Value| {
+        move |cx: ToolCx| {
+            let schema = schema.clone();
+            async move {
+                let form = cx.request_form("form", message, schema).await?;
+                Ok::<_, ToolError>(format!("User response: {form}"))
+            }
+        }
+    };
+    vec![
+        Tool::new("test_tool_with_logging", |cx: ToolCx| async move {
+            for step in ["started", "processing", "completed"] {
+                cx.log(
+                    roscius::wire::mcp::LogLevel::Info,
+                    format!("Tool execution {step}"),
+                );
+                actix_web::rt::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+            "Tool with logging is complete"
+        })
+        .description("Logs what it does"),
+        Tool::raw(
+            "test_sampling",
+            object("prompt", "string"),
+            |value, cx| async move {
+                let request = SampleRequest::new(word(&value["prompt"])).max_tokens(100);
+                let answer = cx.sample(request).await?;
+                Ok::<_, ToolError>(format!("LLM response: {answer}"))
+            },
+        )
+        .description("Asks the model of the client"),
+        Tool::raw(
+            "test_elicitation",
+            object("message", "string"),
+            |value, cx| async move {
+                let schema = json!({
+                    "type": "object",
+                    "properties": {"username": {"type": "string"}, "email": {"type": "string"}},
+                    "required": ["username", "email"],
+                });
+                let message = word(&value["message"]);
+                let form = cx.request_form("form", message, schema).await?;
+                Ok::<_, ToolError>(format!("User response: {form}"))
+            },
+        )
+        .description("Asks for name and address"),
+        Tool::new(
+            "test_elicitation_sep1034_defaults",
+            form("Please confirm", with_defaults()),
+        )
+        .description("Asks with defaults"),
+        Tool::new(
+            "test_elicitation_sep1330_enums",
+            form("Please choose", with_enums()),
+        )
+        .description("Asks for choices"),
+        Tool::new("test_reconnection", |cx: ToolCx| async move {
+            cx.close_stream();
+            actix_web::rt::time::sleep(std::time::Duration::from_millis(100)).await;
+            "Reconnection is complete"
+        })
+        .description("Closes its stream before it has ended"),
+    ]
+}
+
+fn with_defaults() -> Value {
+    json!({"type": "object", "properties": {
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        "verified": {"type": "boolean", "default": true},
+    }})
+}
+
+fn with_enums() -> Value {
+    let titled = json!([
+        {"const": "value1", "title": "First"},
+        {"const": "value2", "title": "Second"},
+        {"const": "value3", "title": "Third"},
+    ]);
+    let plain = json!(["option1", "option2", "option3"]);
+    json!({"type": "object", "properties": {
+        "untitledSingle": {"type": "string", "enum": plain},
+        "titledSingle": {"type": "string", "oneOf": titled},
+        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["One", "Two", "Three"]},
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": plain}},
+        "titledMulti": {"type": "array", "items": {"anyOf": titled}},
+    }})
+}
+
 /// Tools of 2026 that ask.
 fn questions() -> Vec<Tool> {
     vec![
@@ -349,9 +442,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port: u16 = std::env::var("PORT")?.parse()?;
     let server = McpServer::new("roscius-conformance", env!("CARGO_PKG_VERSION"))
         .sample_from_client(true)
+        .sessions(Sessions::Memory)
         .tools(contents())
         .tools(requests())
         .tools(questions())
+        .tools(sessions())
         .resources(resources())
         .prompts(prompts())
         .skills(skills()?)

@@ -75,7 +75,7 @@ impl Wording {
                 "method": "notifications/message",
                 "params": {"level": level, "data": data},
             })),
-            ToolNotice::Custom { .. } => None,
+            ToolNotice::Custom { .. } | ToolNotice::CloseStream => None,
         }
     }
 
@@ -107,6 +107,10 @@ pub(super) fn lane_sink(wanted: Wanted, session: &Arc<Session>, lane: &Arc<Lane>
         let wants = match &notice {
             ToolNotice::Progress { .. } => wants_progress,
             ToolNotice::Log { level, .. } => session.wants_log(*level),
+            ToolNotice::CloseStream => {
+                lane.release();
+                false
+            }
             ToolNotice::Custom { .. } => false,
         };
         if !wants {
@@ -139,7 +143,7 @@ impl Notices {
             let wants = match &notice {
                 ToolNotice::Progress { .. } => wants_progress,
                 ToolNotice::Log { level: at, .. } => level.is_some_and(|least| *at >= least),
-                ToolNotice::Custom { .. } => false,
+                ToolNotice::Custom { .. } | ToolNotice::CloseStream => false,
             };
             if wants && sender.try_send(notice).is_err() {
                 tracing::debug!("a report of a tool was dropped");

@@ -71,6 +71,8 @@ struct State {
     /// Counts connections; an older one ends.
     epoch: u64,
     attached: bool,
+    /// The connection that ends although the stream goes on.
+    released: Option<u64>,
     waker: Option<Waker>,
 }
 
@@ -150,6 +152,15 @@ impl Lane {
         let mut state = self.state();
         state.closed = true;
         wake(state);
+    }
+
+    /// Ends the connection that reads now, if its client knows how to come back.
+    pub(crate) fn release(&self) {
+        let mut state = self.state();
+        if self.primes && state.attached {
+            state.released = Some(state.epoch);
+            wake(state);
+        }
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -288,6 +299,12 @@ impl Reader {
         }
         if state.closed {
             return Poll::Ready(None);
+        }
+        if state.released == Some(self.epoch) {
+            let mut out = BytesMut::new();
+            self.begin(&mut out);
+            state.known = true;
+            return Poll::Ready((!out.is_empty()).then(|| out.freeze()));
         }
         state.waker = Some(cx.waker().clone());
         Poll::Pending

@@ -43,6 +43,8 @@ pub enum ToolNotice {
         /// Text or data, without secrets.
         data: Value,
     },
+    /// The connection of the call may end; see [`ToolCx::close_stream`].
+    CloseStream,
     /// An event of the application's own; chats stream it, MCP has no place for it.
     Custom {
         /// The event's name.
@@ -250,6 +252,13 @@ impl ToolCx {
             total,
             message: message.map(str::to_owned),
         });
+    }
+
+    /// Ends the connection that the answer would come on, of a call that takes long: a client of
+    /// 2025-11-25 comes back to the stream, within a session, for what it has missed. Nothing
+    /// happens where the client could not.
+    pub fn close_stream(&self) {
+        self.notify(|| ToolNotice::CloseStream);
     }
 
     /// Sends a log message to the caller, if it wants any.

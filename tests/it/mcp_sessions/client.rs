@@ -66,6 +66,11 @@ pub(super) fn builder(gate: &Gate) -> McpServerBuilder {
             let answer = cx.ask(Question::roots()).await?;
             Ok::<_, ToolError>(answer["roots"][0]["uri"].to_string())
         }))
+        .tool(Tool::new("close", |cx: ToolCx| async move {
+            cx.close_stream();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            "closed"
+        }))
         .tool(Tool::new("report", |cx: ToolCx| async move {
             cx.progress(1.0, None, None);
             cx.log(LogLevel::Info, "low");

@@ -111,6 +111,21 @@ fn a_question_survives_the_connection_of_its_call() {
 }
 
 #[test]
+fn a_call_can_close_its_stream_and_go_on() {
+    let served = served(&Gate::default());
+    let client = Client::open(&served);
+    let (head, mut wire) = client.call(1, "close");
+    assert_eq!(wire.body(&head), "id: 1-0\nretry: 1000\ndata: \n\n");
+    let (head, mut again) = client.get(&[("last-event-id", "1-0")]);
+    let rest = messages(&again.body(&head));
+    assert_eq!(rest[0]["result"]["content"][0]["text"], "closed");
+    // Clients of earlier versions would not come back.
+    let older = Client::open_as(&served, "2025-06-18", EVERYTHING);
+    let (head, _) = older.call(1, "close");
+    assert_eq!(head.header("content-type"), Some("application/json"));
+}
+
+#[test]
 fn an_unknown_event_is_refused() {
     let served = served(&Gate::default());
     let client = Client::open(&served);
