@@ -8,6 +8,7 @@ mod builder;
 mod caching;
 mod call;
 mod capability;
+mod changes;
 mod completion;
 mod cursor;
 mod dispatch;
@@ -33,12 +34,12 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 pub(crate) use self::capability::ClientCapabilities;
 pub use self::{
-    builder::McpServerBuilder, caching::Cached, error::ServerError, fault::ServerFault,
-    handling::Handling, options::Options, stream::EventStream,
+    builder::McpServerBuilder, caching::Cached, changes::Changes, error::ServerError,
+    fault::ServerFault, handling::Handling, options::Options, stream::EventStream,
 };
 use self::{
-    caching::Caching, drain::Work, fault::FaultHook, gate::Gate, listing::Listings, pages::Paging,
-    prompts::Prompts, resources::Resources,
+    caching::Caching, changes::Listeners, drain::Work, fault::FaultHook, gate::Gate,
+    listing::Listings, pages::Paging, prompts::Prompts, resources::Resources,
 };
 pub use crate::session::SessionLimits;
 use crate::{
@@ -100,6 +101,8 @@ struct Inner {
     /// Of [`Sessions::Memory`].
     memory: Option<SessionStore>,
     reply: Reply,
+    changes: Option<Changes>,
+    listeners: Listeners,
     sampling: Sampling,
     state_key: SealKey,
     state_ttl: Duration,

@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 pub use self::limits::SessionLimits;
 pub(crate) use self::{
-    actor::{Answer, Attach, AttachError, Keep},
+    actor::{Answer, Attach, AttachError, Changed, Keep, Watch},
     ask::SessionAsker,
     calls::CallGuard,
     lane::{Lane, LaneId, Reader},

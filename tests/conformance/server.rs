@@ -7,6 +7,7 @@
 use actix_web::{App, HttpServer};
 use roscius::{
     prelude::*,
+    server::Changes,
     skill::{Skills, SkillsError},
     tool::QuestionKind,
     web,
@@ -134,6 +135,23 @@ fn requests() -> Vec<Tool> {
             format!("region: {}", word(&value["region"]))
         })
         .description("Echoes an argument that a header mirrors"),
+    ]
+}
+
+/// Tools that say that something has changed.
+fn triggers(changes: &Changes) -> Vec<Tool> {
+    let (tools, prompts) = (changes.clone(), changes.clone());
+    vec![
+        Tool::new("test_trigger_tool_change", move || {
+            tools.tools_list_changed();
+            std::future::ready("changed")
+        })
+        .description("Says that the list of tools has changed"),
+        Tool::new("test_trigger_prompt_change", move || {
+            prompts.prompts_list_changed();
+            std::future::ready("changed")
+        })
+        .description("Says that the list of prompts has changed"),
     ]
 }
 
@@ -440,13 +458,16 @@ async fn confirm(cx: ToolCx) -> Result<String, InputError> {
 #[actix_web::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port: u16 = std::env::var("PORT")?.parse()?;
+    let changes = Changes::new();
     let server = McpServer::new("roscius-conformance", env!("CARGO_PKG_VERSION"))
         .sample_from_client(true)
         .sessions(Sessions::Memory)
+        .changes(&changes)
         .tools(contents())
         .tools(requests())
         .tools(questions())
         .tools(sessions())
+        .tools(triggers(&changes))
         .resources(resources())
         .prompts(prompts())
         .skills(skills()?)

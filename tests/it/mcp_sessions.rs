@@ -1,6 +1,7 @@
 //! 2025 sessions over HTTP, in raw bytes.
 
 mod calls;
+mod changes;
 mod client;
 mod idle;
 mod questions;

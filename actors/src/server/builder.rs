@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Cached, Entry, Inner, McpServer, OutputShape, Reply, Sampling, ServerError, Sessions,
     caching::Caching,
+    changes::{Changes, Listeners},
     drain::Work,
     fault::FaultHook,
     gate::GateSettings,
@@ -56,6 +57,7 @@ pub struct McpServerBuilder {
     sessions: Sessions,
     session_limits: SessionLimits,
     reply: Reply,
+    changes: Option<Changes>,
     sampling: Sampling,
     state_key: Option<SealKey>,
     state_ttl: Duration,
@@ -85,6 +87,7 @@ impl McpServerBuilder {
             sessions: Sessions::default(),
             session_limits: SessionLimits::default(),
             reply: Reply::default(),
+            changes: None,
             sampling: Sampling::Nobody,
             state_key: None,
             state_ttl: STATE_TTL,
@@ -202,6 +205,14 @@ impl McpServerBuilder {
         self
     }
 
+    /// Lets clients hear of changes by this handle. Lists that may change are announced then, and
+    /// resources can be subscribed to.
+    #[must_use]
+    pub fn changes(mut self, changes: &Changes) -> Self {
+        self.changes = Some(changes.clone());
+        self
+    }
+
     /// Says how 2025 requests are answered.
     #[must_use]
     pub const fn reply(mut self, reply: Reply) -> Self {
@@ -302,13 +313,14 @@ impl McpServerBuilder {
             logging: self.tools.iter().any(Tool::uses_cx)
                 || self.resources.iter().any(Resource::uses_cx)
                 || self.prompts.iter().any(Prompt::uses_cx),
+            changes: self.changes.is_some(),
             paging: &paging,
             caching: &caching,
         };
         let listings = Listings::new(&self.profile, &offer, self.sessions);
         let context = Arc::new(context);
         let name = self.profile.info.get("name").and_then(Value::as_str);
-        Ok(McpServer(Arc::new(Inner {
+        let server = Arc::new(Inner {
             name: name.unwrap_or_default().to_owned(),
             listings,
             resources,
@@ -324,6 +336,8 @@ impl McpServerBuilder {
                 .then(|| SessionStore::new(self.session_limits)),
             sessions: self.sessions,
             reply: self.reply,
+            changes: self.changes,
+            listeners: Listeners::default(),
             sampling: self.sampling,
             state_key,
             state_ttl: self.state_ttl,
@@ -332,7 +346,11 @@ impl McpServerBuilder {
             work: Work::default(),
             gate: self.gate.build()?,
             on_error: self.on_error,
-        })))
+        });
+        if let Some(changes) = &server.changes {
+            changes.add(&server);
+        }
+        Ok(McpServer(server))
     }
 }
 

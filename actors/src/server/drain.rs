@@ -101,6 +101,7 @@ impl McpServer {
             // The answers have to be polled out by the host; it does so at once or never.
             self.idle_within(LAST_WORDS).await;
         }
+        self.0.listeners.end();
         self.end_sessions(LAST_WORDS).await;
     }
 

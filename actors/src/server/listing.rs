@@ -44,6 +44,8 @@ pub(super) struct Offer<'a> {
     pub(super) skills: bool,
     /// Some function can log.
     pub(super) logging: bool,
+    /// Somebody can say that something has changed.
+    pub(super) changes: bool,
     pub(super) paging: &'a Paging,
     pub(super) caching: &'a Caching,
 }
@@ -134,17 +136,19 @@ impl Listings {
 /// remember the log level that a 2025 client wants.
 fn capabilities(offer: &Offer<'_>, sessions: Sessions, modern: bool) -> Value {
     let mut capabilities = Map::new();
-    if offer.logging && (modern || sessions == Sessions::Memory) {
+    let remembers = modern || sessions == Sessions::Memory;
+    let changes = offer.changes && remembers;
+    if offer.logging && remembers {
         capabilities.insert("logging".to_owned(), json!({}));
     }
     if offer.completions {
         capabilities.insert("completions".to_owned(), json!({}));
     }
     if offer.prompts {
-        capabilities.insert("prompts".to_owned(), json!({"listChanged": false}));
+        capabilities.insert("prompts".to_owned(), json!({"listChanged": changes}));
     }
     if offer.resources {
-        let resources = json!({"subscribe": false, "listChanged": false});
+        let resources = json!({"subscribe": changes, "listChanged": changes});
         capabilities.insert("resources".to_owned(), resources);
     }
     if offer.skills {
@@ -152,7 +156,7 @@ fn capabilities(offer: &Offer<'_>, sessions: Sessions, modern: bool) -> Value {
         capabilities.insert("extensions".to_owned(), extensions);
     }
     if !offer.tools.is_empty() {
-        capabilities.insert("tools".to_owned(), json!({"listChanged": false}));
+        capabilities.insert("tools".to_owned(), json!({"listChanged": changes}));
     }
     Value::Object(capabilities)
 }

@@ -13,11 +13,14 @@ use super::{
 };
 use crate::{
     machine::era::Era,
-    session::{Answer, Attach, AttachError, Full, Greeting, Session, SessionKey, SessionStore},
+    session::{
+        Answer, Attach, AttachError, Full, Greeting, Session, SessionKey, SessionStore, Watch,
+    },
     wire::{
         http::{self, Body, Head, Method},
         jsonrpc::{RequestId, RpcError, code},
         mcp::{LogLevel, envelope::Params},
+        uri_template::normalize,
     },
 };
 
@@ -237,4 +240,47 @@ pub(super) fn set_level(_server: &McpServer, call: Call<'_>) -> Handling {
     };
     session.set_log_level(level);
     call.result(&[b"{}"])
+}
+
+/// Serves `resources/subscribe`.
+pub(super) fn subscribe(server: &McpServer, call: Call<'_>) -> Handling {
+    watch(server, call, true)
+}
+
+/// Serves `resources/unsubscribe`.
+pub(super) fn unsubscribe(server: &McpServer, call: Call<'_>) -> Handling {
+    watch(server, call, false)
+}
+
+fn watch(server: &McpServer, call: Call<'_>, on: bool) -> Handling {
+    let (Some(session), Some(resources), Some(_)) =
+        (&call.session, &server.0.resources, &server.0.changes)
+    else {
+        return call.not_found();
+    };
+    let Some(uri) = call.params.uri.as_deref() else {
+        let error = RpcError::new(code::INVALID_PARAMS, "uri is required");
+        return call.error(&error);
+    };
+    if on && !resources.knows(uri) {
+        let error = RpcError::new(code::RESOURCE_NOT_FOUND, "Resource not found");
+        return call.error(&error.with_data(serde_json::json!({"uri": uri})));
+    }
+    let session = Arc::clone(session);
+    let resource = normalize(uri);
+    let id = call.id.to_owned();
+    Handling::later(Box::pin(async move {
+        let Some(actor) = session.actor() else {
+            return not_found();
+        };
+        let result = match actor.send(Watch { resource, on }).await {
+            Ok(true) => reply::result(&id, &[b"{}"]),
+            Ok(false) => {
+                let error = RpcError::new(code::SERVER_ERROR, "too many subscriptions");
+                reply::error(Some(&id), false, &error)
+            }
+            Err(_) => return not_found(),
+        };
+        Response::json(200, result)
+    }))
 }

@@ -1,8 +1,8 @@
 //! Every method and what serves it.
 
 use super::{
-    Handling, McpServer, Response, call, completion, dispatch::Call, memory, prompts, reply,
-    resources, skills,
+    Handling, McpServer, Response, call, changes, completion, dispatch::Call, memory, prompts,
+    reply, resources, skills,
 };
 use crate::wire::{
     jsonrpc::{RpcError, code},
@@ -29,7 +29,7 @@ pub(super) struct MethodDef {
 }
 
 /// Every method, the busiest first.
-const METHODS: [MethodDef; 15] = [
+const METHODS: [MethodDef; 18] = [
     both("tools/call", call::tools_call).mirrors(Mirror::Name),
     both("tools/list", tools_list),
     both("resources/read", resources::read).mirrors(Mirror::Uri),
@@ -43,6 +43,9 @@ const METHODS: [MethodDef; 15] = [
     both("resources/directory/read", skills::children),
     modern("server/discover", discover),
     legacy("initialize", initialize),
+    modern("subscriptions/listen", changes::listen),
+    legacy("resources/subscribe", memory::subscribe),
+    legacy("resources/unsubscribe", memory::unsubscribe),
     legacy("logging/setLevel", memory::set_level),
     legacy("ping", ping),
 ];

@@ -129,6 +129,11 @@ impl Resources {
         })
     }
 
+    /// Tells whether a URI names something.
+    pub(super) fn knows(&self, uri: &str) -> bool {
+        self.find(uri).is_some()
+    }
+
     /// Finds what has been written as this URI or template.
     pub(super) fn by_address(&self, address: &str) -> Option<&Resource> {
         let normal = normalize(address);

@@ -214,13 +214,15 @@ pub(super) enum Outlet {
     Notices(Notices),
     /// The stream of a session, which also carries questions.
     Lane(Reader),
+    /// What a client listens to.
+    Events(Receiver<Bytes>),
 }
 
 impl Outlet {
     /// Gives what there is to send before the response; the answer is a stream from then on.
     pub(super) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
         match self {
-            Self::Nothing => Poll::Pending,
+            Self::Nothing | Self::Events(_) => Poll::Pending,
             Self::Notices(notices) => notices.poll(cx),
             Self::Lane(reader) => match reader.poll(cx) {
                 Poll::Ready(Some(first)) => {
@@ -237,7 +239,7 @@ impl Outlet {
     pub(super) fn into_response(self, status: u16, body: Bytes) -> Response {
         let mut out = BytesMut::new();
         match self {
-            Self::Nothing => {}
+            Self::Nothing | Self::Events(_) => {}
             Self::Notices(mut notices) => notices.drain(&mut out),
             Self::Lane(mut reader) => {
                 if reader.lane().is_empty() {
@@ -262,7 +264,7 @@ impl Outlet {
     /// Takes the response at the end of a stream.
     fn end(&mut self, response: &[u8]) -> Option<Bytes> {
         match std::mem::replace(self, Self::Nothing) {
-            Self::Nothing => None,
+            Self::Nothing | Self::Events(_) => None,
             Self::Notices(mut notices) => {
                 let mut out = BytesMut::new();
                 notices.drain(&mut out);
@@ -282,6 +284,7 @@ impl Outlet {
             Self::Nothing => Poll::Ready(None),
             Self::Notices(notices) => notices.poll(cx).map(Some),
             Self::Lane(reader) => reader.poll(cx),
+            Self::Events(events) => events.poll_recv(cx),
         }
     }
 }
@@ -310,6 +313,11 @@ impl EventStream {
     pub(super) fn of_session(mut reader: Reader, keep_alive: Duration) -> Self {
         let first = reader.greet();
         Self::new(None, Outlet::Lane(reader), first, keep_alive)
+    }
+
+    /// Streams what a client listens to.
+    pub(super) fn of_events(events: Receiver<Bytes>, first: Bytes, keep_alive: Duration) -> Self {
+        Self::new(None, Outlet::Events(events), first, keep_alive)
     }
 
     fn new(call: Option<Box<Running>>, outlet: Outlet, first: Bytes, keep_alive: Duration) -> Self {

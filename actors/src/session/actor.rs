@@ -1,6 +1,10 @@
 //! The actor of one session: open questions, streams, idle time, end.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use indexmap::IndexMap;
@@ -18,6 +22,9 @@ use crate::{
 const MAILBOX: usize = 64;
 /// Questions of one session that wait at once. A person answers one after the other.
 const MAX_QUESTIONS: usize = 64;
+
+/// Resources that one session subscribes to.
+const MAX_WATCHED: usize = 1_000;
 
 /// The outcome of a question, as the client sent it.
 pub(super) type Answered = Result<Value, RpcError>;
@@ -38,6 +45,8 @@ struct Open {
     lanes: VecDeque<Arc<Lane>>,
     questions: IndexMap<i64, Question>,
     next_question: i64,
+    /// URIs in normal form.
+    watched: HashSet<String>,
 }
 
 struct Question {
@@ -62,6 +71,7 @@ impl SessionActor {
                 lanes: VecDeque::new(),
                 questions: IndexMap::new(),
                 next_question: 0,
+                watched: HashSet::new(),
             })
         })
     }
@@ -305,6 +315,67 @@ impl Handler<Forget> for SessionActor {
         let message =
             json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
         question.lane.report(message.to_string().as_bytes());
+    }
+}
+
+/// Subscribes to a resource, or ends that; gives whether there was room.
+pub(crate) struct Watch {
+    /// Its URI in normal form.
+    pub(crate) resource: String,
+    pub(crate) on: bool,
+}
+
+impl Message for Watch {
+    type Result = bool;
+}
+
+impl Handler<Watch> for SessionActor {
+    type Result = bool;
+
+    fn handle(&mut self, watch: Watch, _: &mut Self::Context) -> bool {
+        mailbox_delivered();
+        let watched = &mut self.open().watched;
+        if !watch.on {
+            watched.remove(&watch.resource);
+            return true;
+        }
+        if watched.len() >= MAX_WATCHED && !watched.contains(&watch.resource) {
+            return false;
+        }
+        watched.insert(watch.resource);
+        true
+    }
+}
+
+/// Something has changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Changed {
+    /// The notification.
+    pub(crate) message: Arc<[u8]>,
+    /// The URI of a resource in normal form, if only those hear of it who have subscribed.
+    pub(crate) resource: Option<Arc<str>>,
+}
+
+impl Message for Changed {
+    type Result = ();
+}
+
+impl Handler<Changed> for SessionActor {
+    type Result = ();
+
+    fn handle(&mut self, changed: Changed, _: &mut Self::Context) {
+        mailbox_delivered();
+        // Without a stream of its own the session has no way for it, and no wish.
+        let Some(open) = &self.open else {
+            return;
+        };
+        let hears = |uri: Arc<str>| open.watched.contains(&*uri);
+        if let Some(lane) = &open.standalone
+            && changed.resource.is_none_or(hears)
+            && !lane.report(&changed.message)
+        {
+            tracing::debug!("a notification was dropped");
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 use actix::{Actor, Arbiter, ArbiterHandle, System};
 use tokio::sync::Notify;
 
-use super::{Greeting, Session, SessionKey, SessionLimits, actor::SessionActor};
+use super::{Changed, Greeting, Session, SessionKey, SessionLimits, actor::SessionActor};
 use crate::{registry::Registry, wire::ids::Owner};
 
 /// Why there is no new session.
@@ -89,6 +89,18 @@ impl SessionStore {
     /// Tells how many there are.
     pub(crate) fn open(&self) -> usize {
         self.0.open.load(Ordering::Acquire)
+    }
+
+    /// Tells all sessions of a change.
+    pub(crate) fn tell(&self, change: &Changed) {
+        for session in self.0.sessions.values() {
+            let Some(actor) = session.actor() else {
+                continue;
+            };
+            if actor.try_send(change.clone()).is_err() {
+                tracing::debug!(session = %session.id(), "a session did not hear of a change");
+            }
+        }
     }
 
     /// Ends all sessions and waits until they are gone.

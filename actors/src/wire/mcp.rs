@@ -59,6 +59,8 @@ pub mod meta_key {
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
     /// Log messages that the client wants on this request's stream.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    /// The request that a notification of a listening client belongs to.
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     /// Who the server is.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 }

@@ -128,6 +128,9 @@ pub struct Params<'a> {
     /// `initialize`: what the client can do.
     #[serde(borrow, default)]
     pub capabilities: Option<&'a RawValue>,
+    /// 2026, `subscriptions/listen`: what the client wants to hear.
+    #[serde(borrow, default)]
+    pub notifications: Option<&'a RawValue>,
     /// 2025, `logging/setLevel`.
     #[serde(borrow, default)]
     pub level: Option<Str<'a>>,
