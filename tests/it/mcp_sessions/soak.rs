@@ -15,7 +15,7 @@ use roscius_actors::gauge::{ActorKind, alive};
 use tokio::runtime::Handle;
 
 use super::client::{Client, EVERYTHING, Gate, NEWEST, builder};
-use crate::served::{Served, Wire, eventually};
+use crate::served::{Served, Wire, eventually, pause};
 
 const SESSIONS: usize = 400;
 const CLIENTS: usize = 8;
@@ -100,6 +100,8 @@ fn in_a_process_of_its_own() {
     let before = tasks();
 
     let streams = open(&served);
+    // Their time has to pass first.
+    pause(idle);
     eventually("sessions without a stream end", || {
         server.open_sessions() == streams.len()
     });
@@ -108,6 +110,8 @@ fn in_a_process_of_its_own() {
         i64::try_from(streams.len()).unwrap()
     );
     drop(streams);
+    // Their time has to pass first.
+    pause(idle);
     eventually("all sessions have ended", || alive(ActorKind::Session) == 0);
 
     let mut streams = open(&served);
