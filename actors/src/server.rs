@@ -28,11 +28,14 @@ mod reply;
 mod resources;
 mod running;
 mod skills;
+mod stdio;
 mod stream;
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 pub(crate) use self::capability::ClientCapabilities;
+#[cfg(feature = "stdio")]
+pub use self::stdio::{serve_io, serve_stdio};
 pub use self::{
     builder::McpServerBuilder, caching::Cached, changes::Changes, error::ServerError,
     fault::ServerFault, handling::Handling, options::Options, stream::EventStream,

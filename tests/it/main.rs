@@ -28,6 +28,7 @@ mod mcp_client_stdio;
 mod mcp_pool;
 mod mcp_server;
 mod mcp_sessions;
+mod mcp_stdio;
 mod model_openai;
 mod run_store;
 mod schema;

@@ -28,7 +28,7 @@ pub(super) fn tools_call(server: &McpServer, call: Call<'_>) -> Handling {
         return response.into();
     }
     let arguments = call.params.arguments.map_or("{}", RawValue::get);
-    if call.era.is_modern() && !entry.headers.is_empty() {
+    if call.era.is_modern() && !entry.headers.is_empty() && !call.options.headerless {
         let value: Value = serde_json::from_str(arguments).unwrap_or_default();
         if let Err(error) = check_params(&entry.headers, call.head.others, &value) {
             return call.error_status(400, &error);

@@ -235,7 +235,8 @@ impl McpServer {
         };
         let method = methods::find(&message.method);
         if era.is_modern() {
-            if let Err((status, error)) = self.check_modern(head, message, meta, method, params) {
+            let checked = self.check_modern(&call, message, meta, method);
+            if let Err((status, error)) = checked {
                 return call.error_status(status, &error);
             }
         } else if let Err((status, error)) = self.check_legacy(era, head, params) {
@@ -260,15 +261,16 @@ impl McpServer {
     /// both agree, the version is served, the other headers agree.
     fn check_modern(
         &self,
-        head: &Head<'_>,
+        call: &Call<'_>,
         message: &Envelope<'_>,
         meta: Option<&Meta<'_>>,
         method: Option<&MethodDef>,
-        params: &Params<'_>,
     ) -> Result<(), (u16, RpcError)> {
+        let (head, params) = (call.head, call.params);
+        let headers = !call.options.headerless;
         let mismatch = |error| (400, error);
         let body_version = meta.and_then(|meta| meta.protocol_version.as_deref());
-        if head.protocol_version.is_none() {
+        if headers && head.protocol_version.is_none() {
             let body = body_version.unwrap_or_default();
             check_plain("mcp-protocol-version", None, body).map_err(mismatch)?;
         }
@@ -281,9 +283,15 @@ impl McpServer {
         if !declared.is_some_and(|raw| raw.get().starts_with('{')) {
             return Err(missing("clientCapabilities"));
         }
-        check_plain("mcp-protocol-version", head.protocol_version, version).map_err(mismatch)?;
+        if headers {
+            let named = head.protocol_version;
+            check_plain("mcp-protocol-version", named, version).map_err(mismatch)?;
+        }
         if !MODERN.contains(&version) {
             return Err((400, self.unsupported(Some(version))));
+        }
+        if !headers {
+            return Ok(());
         }
         check_plain("mcp-method", head.mcp_method, &message.method).map_err(mismatch)?;
         let mirrored = match method.map(|method| method.mirror) {

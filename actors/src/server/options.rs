@@ -13,6 +13,7 @@ pub struct Options {
     pub(super) auth: Option<Arc<AuthInfo>>,
     pub(super) context: Option<Context>,
     pub(super) trusted: bool,
+    pub(super) headerless: bool,
 }
 
 impl Options {
@@ -43,6 +44,14 @@ impl Options {
             .as_ref()
             .map(|auth| auth.owner())
             .unwrap_or_default()
+    }
+
+    /// Says that the transport has no headers: what they would repeat of a message is in the message
+    /// alone. It also has no connection per request, so a 2025 call ends when its future does.
+    #[cfg(feature = "stdio")]
+    pub(super) const fn headerless(mut self) -> Self {
+        self.headerless = true;
+        self
     }
 
     /// Adds a value that tools reach as `Ctx<T>` in this request.

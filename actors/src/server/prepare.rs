@@ -106,7 +106,7 @@ pub(super) fn prepare(
             cx: cx.no_input(NO_SESSION).build(),
             asking: None,
             // A 2025 client that goes away does not cancel its call.
-            guard: None,
+            guard: call.options.headerless.then(|| cancel.drop_guard()),
             outlet,
             lane: None,
             cancel: None,
