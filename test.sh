@@ -22,8 +22,8 @@ logs="$(mktemp -d "${TMPDIR:-/tmp}/roscius-test.XXXXXX")"
 trap 'rm -rf "$logs"' EXIT
 
 # What the tests start has to be there before them, built as the tests are, so that nothing is built twice.
-build() { cargo build --locked --workspace --bins --examples; }
-rust() { cargo test --locked --workspace --no-fail-fast; }
+build() { cargo build --locked --workspace --features roscius/stdio --bins --examples; }
+rust() { cargo test --locked --workspace --features roscius/stdio --no-fail-fast; }
 npm_tests() { # npm_tests <folder>
   [ -f "$1/package-lock.json" ] || { echo "$1 has no package-lock.json" >&2; return 1; }
   (cd "$1" && npm ci --no-audit --no-fund && npm test)
