@@ -30,6 +30,7 @@ mod running;
 mod skills;
 mod stdio;
 mod stream;
+mod trace;
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 

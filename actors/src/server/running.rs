@@ -21,6 +21,7 @@ use super::{
     fault::ServerFault,
     prepare::Asking,
     reply::{self, ResultWriter},
+    trace,
 };
 use crate::{
     handler::{Served, Serving},
@@ -104,18 +105,18 @@ impl Drop for InSession {
 
 impl Running {
     pub(super) fn new(server: &Arc<Inner>, request: &Call<'_>, job: Job) -> Self {
-        let name = request.params.name.as_deref().unwrap_or_default();
         let span = match job {
-            Job::Tool(..) => {
-                tracing::info_span!("mcp.tool", gen_ai.tool.name = name, id = request.id)
-            }
-            Job::Request(_) => tracing::info_span!("mcp.request", name, id = request.id),
+            Job::Tool(..) => trace::tool(request),
+            Job::Request(_) => trace::request(request),
         };
         Self {
             span,
             work: InFlight::new(server),
             id: request.id.into(),
-            name: server.on_error.as_ref().map(|_| name.into()),
+            name: server
+                .on_error
+                .as_ref()
+                .map(|_| request.params.name.as_deref().unwrap_or_default().into()),
             era: request.era,
             job,
             asking: None,

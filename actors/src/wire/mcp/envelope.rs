@@ -163,6 +163,10 @@ pub struct Meta<'a> {
     /// Where progress is reported to: a string or an integer.
     #[serde(rename = "progressToken", borrow, default)]
     pub progress_token: Option<&'a RawValue>,
+    /// The trace that the request is a part of: a string as W3C Trace Context writes it, or of no
+    /// interest.
+    #[serde(borrow, default)]
+    pub traceparent: Option<&'a RawValue>,
 }
 
 /// Keeps `"id": null` apart from an absent id.
