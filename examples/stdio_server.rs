@@ -52,7 +52,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .call_tool("count", json!({"text": "one two three"}))
         .await?;
     writeln!(out, "count: {}", serde_json::to_string(&result)?)?;
-    if serde_json::to_value(&result)?["content"][0]["text"] != "3" {
+    let text = result.content.first().and_then(|block| block.as_text());
+    if text != Some("3") {
         return Err("the count is wrong".into());
     }
     client.close().await;
