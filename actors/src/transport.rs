@@ -10,4 +10,4 @@ pub use memory::Memory;
 #[cfg(feature = "stdio")]
 pub use stdio::Stdio;
 
-pub(crate) use http_client::http_client;
+pub(crate) use http_client::{UNFRAMED, http_client, is_unframed};

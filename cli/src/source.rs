@@ -9,7 +9,10 @@ use std::{
 use futures_util::future::LocalBoxFuture;
 use roscius::{
     client::{ClientError, McpClient},
-    ports::tool_source::{SourceError, SourceTool, ToolSource},
+    ports::{
+        tool_source::{SourceError, SourceTool, ToolSource},
+        transport::Transport as _,
+    },
     transport::Http,
 };
 use serde::Serialize;
@@ -21,6 +24,8 @@ use crate::approve::Approve;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Bounds how long a run waits for the list of a server that is connected and says nothing.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a run waits for the list of a server that is connected: it has shown that it can answer.
+const CONNECTED_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a run waits for a server that failed before. It goes on without it, and what was begun
 /// goes on too, so that a slow server is there for a later run.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -81,14 +86,7 @@ impl Source {
         let status = self.status();
         SourceInfo {
             name: self.0.name.clone(),
-            // A query may hold a key.
-            url: self
-                .0
-                .url
-                .split(['?', '#'])
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            url: Http::new(self.0.url.as_str()).describe(),
             tools: status.tools.clone(),
             connected: status.connected,
             error: status.error.clone(),
@@ -162,6 +160,15 @@ impl Source {
         status.error.clone().filter(|_| recent)
     }
 
+    fn patience(&self) -> Duration {
+        let status = self.status();
+        match status.failed_at {
+            Some(_) => PATIENCE,
+            None if status.connected => CONNECTED_PATIENCE,
+            None => CONNECT_TIMEOUT + LIST_TIMEOUT,
+        }
+    }
+
     fn status(&self) -> MutexGuard<'_, Status> {
         self.0.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -176,10 +183,7 @@ impl ToolSource for Source {
     fn tools(&self) -> LocalBoxFuture<'static, Result<Vec<SourceTool>, SourceError>> {
         let source = self.clone();
         Box::pin(async move {
-            let patience = match source.status().failed_at {
-                Some(_) => PATIENCE,
-                None => CONNECT_TIMEOUT + LIST_TIMEOUT,
-            };
+            let patience = source.patience();
             let name = source.0.name.clone();
             let listing = actix_rt::spawn(async move { source.listed().await });
             match tokio::time::timeout(patience, listing).await {

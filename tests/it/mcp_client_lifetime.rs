@@ -124,6 +124,21 @@ async fn a_2025_question_in_mid_call_is_refused_and_ends_the_call() {
 }
 
 #[actix_web::test]
+async fn an_answer_without_an_end_is_named() {
+    let peer = modern(|request| {
+        let body = request.result(json!({"resultType": "complete", "content": []}));
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
+        Answer::Cut(format!("{head}{body}").into_bytes())
+    });
+    let called = connect(&peer).await.call_tool("a", json!({})).await;
+    let error = called.unwrap_err().to_string();
+    assert!(
+        error.contains("neither a content-length nor chunks"),
+        "{error}"
+    );
+}
+
+#[actix_web::test]
 async fn redirects_stay_within_the_origin() {
     let peer = modern(|request| match request.path.as_str() {
         "/mcp" => reply(307, &[("location", "/moved?x=1")], ""),
@@ -163,7 +178,7 @@ async fn redirects_stay_within_the_origin() {
     assert!(
         matches!(
             error,
-            ClientError::Transport(TransportError::Redirected { .. })
+            ClientError::Transport(TransportError::TooManyRedirects { limit: 5 })
         ),
         "{error:?}"
     );

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ports::model::{Model, ModelEvent, ModelRequest, ModelStream},
-    transport::http_client,
+    transport::{UNFRAMED, http_client, is_unframed},
     wire::{js_json::from_js, sse::SseDecoder},
 };
 use refusal::{Failure, Retry, error_body, header_text, refused, retry};
@@ -221,6 +221,9 @@ impl Settings {
             let retry = retry(status, response.headers());
             let body = timeout(self.head_timeout, error_body(&mut response)).await;
             return Err(refused(status, &body.unwrap_or_default(), retry));
+        }
+        if is_unframed(&response) {
+            return Err(never(UNFRAMED.to_owned()));
         }
         let kind = header_text(response.headers(), &header::CONTENT_TYPE).unwrap_or_default();
         if kind.starts_with("application/json") || kind.starts_with("text/html") {

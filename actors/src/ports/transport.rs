@@ -174,4 +174,10 @@ pub enum TransportError {
         /// Where to.
         to: String,
     },
+    /// The server redirects again and again.
+    #[error("the server redirects more than {limit} times")]
+    TooManyRedirects {
+        /// How many redirects are followed.
+        limit: usize,
+    },
 }

@@ -1,5 +1,7 @@
 //! Streamable HTTP on awc.
 
+mod address;
+
 use std::{fmt, rc::Rc, time::Duration};
 
 use awc::http::{
@@ -9,7 +11,8 @@ use awc::http::{
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, future::LocalBoxFuture, stream, stream::LocalBoxStream};
 
-use super::http_client;
+use self::address::{origin_of, resolve};
+use super::{UNFRAMED, http_client, is_unframed};
 use crate::{
     ports::transport::{Connection, Header, Outgoing, Reply, ReplyBody, Transport, TransportError},
     wire::sse::{MAX_EVENT_BYTES, SseDecoder},
@@ -123,12 +126,7 @@ impl fmt::Debug for Http {
 
 impl Transport for Http {
     fn describe(&self) -> String {
-        // A query may hold a key.
-        self.url
-            .split(['?', '#'])
-            .next()
-            .unwrap_or_default()
-            .to_owned()
+        address::shown(&self.url)
     }
 
     fn open(&self) -> Result<Rc<dyn Connection>, TransportError> {
@@ -205,7 +203,9 @@ impl Endpoint {
             at = self.redirect(&at, response.headers())?;
             hops += 1;
             if hops > MAX_REDIRECTS {
-                return Err(TransportError::Redirected { to: origin_of(&at) });
+                return Err(TransportError::TooManyRedirects {
+                    limit: MAX_REDIRECTS,
+                });
             }
             let frozen = freeze(&self.client, &at, &self.headers)?;
             let send = frozen
@@ -235,6 +235,9 @@ impl Endpoint {
         &self,
         mut response: awc::ClientResponse<impl PayloadStream>,
     ) -> Result<Reply, TransportError> {
+        if is_unframed(&response) {
+            return Err(TransportError::Broken(UNFRAMED.to_owned()));
+        }
         let status = response.status().as_u16();
         let session_id = text_header(response.headers(), &SESSION_ID);
         let www_authenticate = text_header(response.headers(), &header::WWW_AUTHENTICATE);
@@ -334,26 +337,6 @@ fn is_redirect(status: StatusCode) -> bool {
         status,
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
     )
-}
-
-fn origin_of(uri: &Uri) -> String {
-    let scheme = uri.scheme_str().unwrap_or_default();
-    let port = uri
-        .port_u16()
-        .unwrap_or(if scheme == "https" { 443 } else { 80 });
-    format!("{scheme}://{}:{port}", uri.host().unwrap_or_default())
-}
-
-fn resolve(base: &Uri, location: &str) -> Option<Uri> {
-    if location.contains("://") {
-        return location.parse().ok();
-    }
-    if !location.starts_with('/') || location.starts_with("//") {
-        return None;
-    }
-    let mut parts = base.clone().into_parts();
-    parts.path_and_query = Some(location.parse().ok()?);
-    Uri::from_parts(parts).ok()
 }
 
 fn unreachable(error: awc::error::SendRequestError) -> TransportError {

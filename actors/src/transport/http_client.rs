@@ -3,6 +3,7 @@
 use std::{cell::RefCell, time::Duration};
 
 use actix_rt::System;
+use awc::http::{StatusCode, Version, header};
 
 /// Bounds name look-up and the TCP handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,6 +41,21 @@ pub(crate) fn http_client() -> Result<awc::Client, HttpClientError> {
         *slot = Some((system, client.clone()));
         Ok(client)
     })
+}
+
+/// Said of an answer that ends with its connection. The HTTP client reads such a body of HTTP/1.0
+/// alone and takes one of HTTP/1.1 for empty.
+pub(crate) const UNFRAMED: &str = "the answer has neither a content-length nor chunks, so its end cannot be told from a broken connection";
+
+/// Tells whether an answer that should have a body says in no way where that body ends.
+pub(crate) fn is_unframed<B>(response: &awc::ClientResponse<B>) -> bool {
+    let headers = response.headers();
+    let says = |name| headers.contains_key(name);
+    response.status() == StatusCode::OK
+        && response.version() == Version::HTTP_11
+        && says(header::CONTENT_TYPE)
+        && !says(header::CONTENT_LENGTH)
+        && !says(header::TRANSFER_ENCODING)
 }
 
 fn build() -> awc::Client {
