@@ -1,12 +1,15 @@
 //! A client as a source of tools for a chat.
 
+mod question;
+
 use std::{rc::Rc, sync::Arc};
 
 use futures_util::future::LocalBoxFuture;
 use indexmap::IndexMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{InputKind, InputRequired, McpClient, McpTool, ToolCall, error::ClientError};
+use self::question::unsupported;
+use super::{InputRequired, McpClient, McpTool, ToolCall, error::ClientError};
 use crate::{
     machine::{client_policy, tool_value},
     ports::tool_source::{
@@ -166,24 +169,21 @@ impl Execution {
                     Err(message) => ExecOutcome::Failed(message),
                 }
             }
-            Err(ClientError::InputRequired(input)) => pause(*input),
+            Err(ClientError::InputRequired(input)) => {
+                pause(*input, &self.client.inner.shared.config.capabilities)
+            }
             Err(error) => ExecOutcome::Failed(error.to_string()),
         }
     }
 }
 
-/// A chat can show a form, a page to open, and a sampling request; nobody can answer the rest.
-fn pause(input: InputRequired) -> ExecOutcome {
-    let unanswerable = |question: &&InputRequest| {
-        matches!(InputKind::of(question), InputKind::Roots | InputKind::Other)
-    };
-    match input.questions.values().find(unanswerable) {
-        Some(question) => {
-            let method = &question.method;
-            ExecOutcome::Failed(format!(
-                "the MCP server asked for unsupported input: {method}"
-            ))
-        }
+/// Pauses for questions that can be answered; one that cannot would be a pause without end.
+fn pause(input: InputRequired, declared: &Map<String, Value>) -> ExecOutcome {
+    let unsupported = |question: &InputRequest| unsupported(question, declared);
+    match input.questions.values().find_map(unsupported) {
+        Some(what) => ExecOutcome::Failed(format!(
+            "the MCP server asked for unsupported input: {what}"
+        )),
         None => ExecOutcome::NeedsInput {
             questions: input.questions,
             request_state: input.request_state,

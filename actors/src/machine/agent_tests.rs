@@ -381,6 +381,21 @@ fn an_answer_known_from_the_history_alone_is_given_when_the_tool_asks() {
 }
 
 #[test]
+fn more_questions_than_can_be_answered_are_no_pause() {
+    for (count, pauses) in [(32, true), (33, false)] {
+        let mut agent = Agent::new(setup(history(&[("c1", "weather")]), OpenCalls::Trusted));
+        let mut out = Events::at(1);
+        started(agent.begin(&mut out));
+        let asks = ToolEnd::NeedsInput {
+            questions: vec![question("city"); count],
+            request_state: None,
+        };
+        let step = agent.tool_ended(asks, &mut out);
+        assert_eq!(matches!(step, Step::Pause { .. }), pauses, "{count}");
+    }
+}
+
+#[test]
 fn a_retry_repeats_only_what_may_be_repeated() {
     let began = |id, name| PendingCall {
         progress: Progress::Started,

@@ -86,6 +86,20 @@ pub fn response(
     }
 }
 
+/// Tells whether answers to a form can be held against its schema: what is no schema, or points
+/// elsewhere, refuses every answer.
+#[must_use]
+pub fn can_be_checked(schema: &Value) -> bool {
+    validator(schema).is_ok()
+}
+
+fn validator(schema: &Value) -> Result<jsonschema::Validator, AnswerError> {
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(schema)
+        .map_err(|error| AnswerError::BadSchema(error.to_string()))
+}
+
 fn form(params: &Value, payload: &Value) -> Result<Value, AnswerError> {
     let Value::Object(members) = payload else {
         return Err(invalid("", "the answer to a form is an object"));
@@ -127,11 +141,7 @@ fn accepted(schema: Option<&Value>, content: Map<String, Value>) -> Result<Value
         return Ok(json!({"action": "accept", "content": content}));
     };
     let content = Value::Object(with_defaults(schema, content));
-    let validator = jsonschema::options()
-        .should_validate_formats(true)
-        .build(schema)
-        .map_err(|error| AnswerError::BadSchema(error.to_string()))?;
-    if let Err(error) = validator.validate(&content) {
+    if let Err(error) = validator(schema)?.validate(&content) {
         let at = error.instance_path().to_string();
         // A missing field is named by its own path, so that a form can mark it.
         let ValidationErrorKind::Required {

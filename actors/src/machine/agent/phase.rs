@@ -7,6 +7,10 @@ use crate::machine::{
     toolset::Toolset,
 };
 
+/// Questions of one call in one round. A continuation answers the questions of all calls of a turn
+/// and has a bound of its own, so more than this could not be answered.
+const MAX_QUESTIONS: usize = 32;
+
 /// The calls of one turn.
 #[derive(Debug, Default)]
 pub(super) struct Phase {
@@ -78,6 +82,13 @@ impl Phase {
                 call.settle(ResultText::bad_input(&call.call.name, &[message]));
             }
             ToolEnd::InvalidOutput(message) => call.settle(ResultText::bad_output(&[message])),
+            ToolEnd::NeedsInput { questions, .. } if questions.len() > MAX_QUESTIONS => {
+                let message = format!(
+                    "the tool asked {} questions at once; at most {MAX_QUESTIONS} can be answered",
+                    questions.len()
+                );
+                call.settle(ResultText::error(&message));
+            }
             ToolEnd::NeedsInput {
                 questions,
                 request_state,
