@@ -59,7 +59,9 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
     config
         .configure(page::routes)
         .route("/healthz", web::get().to(health))
+        .route("/healthz", web::head().to(health))
         .route("/api/info", web::get().to(info::info))
+        .route("/api/info", web::head().to(info::info))
         .route("/api/sample", web::post().to(sample::sample));
 }
 

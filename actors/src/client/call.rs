@@ -13,7 +13,7 @@ use super::{
 use crate::{
     machine::{client_policy, param_headers},
     ports::tool_source::InputRequest,
-    wire::{content::CallToolResult, js_json::from_js, jsonrpc::code},
+    wire::{content::CallToolResult, js_json::from_js, jsonrpc::code, mcp::envelope::Obj},
 };
 
 /// How often a server may answer with nothing but a state to send back.
@@ -144,14 +144,14 @@ enum Outcome {
 
 fn read(raw: &RawValue, era: Era) -> Result<Outcome, ClientError> {
     let broken = |error: serde_json::Error| ClientError::protocol(format!("tools/call: {error}"));
-    let kind: Kind<'_> = serde_json::from_str(raw.get()).map_err(broken)?;
+    let Obj(kind): Obj<Kind<'_>> = serde_json::from_str(raw.get()).map_err(broken)?;
     match kind.kind.as_deref().filter(|_| era == Era::Modern) {
         None | Some("complete") => {
-            let result = from_js(raw.get().as_bytes()).map_err(broken)?;
+            let Obj(result) = from_js(raw.get().as_bytes()).map_err(broken)?;
             Ok(Outcome::Complete(result))
         }
         Some("input_required") => {
-            let interim: Interim = from_js(raw.get().as_bytes()).map_err(broken)?;
+            let Obj(interim): Obj<Interim> = from_js(raw.get().as_bytes()).map_err(broken)?;
             if interim.input_requests.is_empty() && interim.request_state.is_none() {
                 return Err(ClientError::protocol("input_required asks for nothing"));
             }
@@ -173,6 +173,14 @@ mod tests {
         reason = "a failed expectation is the test failing"
     )]
     use super::*;
+
+    #[test]
+    fn a_result_that_is_no_object_is_against_the_protocol() {
+        for era in [Era::Modern, Era::Legacy] {
+            let raw = RawValue::from_string("[]".to_owned()).unwrap();
+            assert!(read(&raw, era).is_err());
+        }
+    }
 
     #[test]
     fn a_result_that_was_cut_in_the_middle_of_a_character_is_read() {

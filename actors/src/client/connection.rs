@@ -291,9 +291,12 @@ impl Link {
         let Ok(text) = std::str::from_utf8(bytes) else {
             return Ok(None);
         };
-        // Servers of 2025-03-26 may answer with an array.
+        // Servers of 2025-03-26 may answer with an array, and nobody else.
         let incoming: Vec<Incoming<'_>> = if text.trim_start().starts_with('[') {
-            serde_json::from_str(text).unwrap_or_default()
+            match self.takes_arrays() {
+                true => serde_json::from_str(text).unwrap_or_default(),
+                false => return Err(ClientError::protocol("the answer is an array")),
+            }
         } else {
             serde_json::from_str(text).into_iter().collect()
         };
@@ -308,6 +311,12 @@ impl Link {
             }
         }
         Ok(None)
+    }
+
+    fn takes_arrays(&self) -> bool {
+        let state = self.state.borrow();
+        let facts = state.facts.as_ref();
+        facts.is_some_and(|facts| facts.version == "2025-03-26")
     }
 
     /// Answers a 2025 server that asks on the way to its response.

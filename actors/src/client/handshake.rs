@@ -13,7 +13,7 @@ use super::{
 use crate::{
     machine::negotiate::{self, ProbeAnswer, Verdict},
     ports::transport::{Outgoing, TransportError},
-    wire::{jsonrpc::RequestId, version},
+    wire::{jsonrpc::RequestId, mcp::envelope::Obj, version},
 };
 
 /// The probe has an id of its own kind, so that `initialize` still has the first number.
@@ -180,7 +180,7 @@ impl Link {
                 }));
             }
         };
-        let result: Initialized = serde_json::from_str(raw.get())
+        let Obj(result): Obj<Initialized> = serde_json::from_str(raw.get())
             .map_err(|error| self.failed(ConnectReason::Malformed(error.to_string())))?;
         let Some(version) = ServerFacts::legacy_version(&result.protocol_version) else {
             let offered = vec![result.protocol_version];

@@ -16,7 +16,7 @@ use crate::{
         client_policy::Pages,
         param_headers::{self, ParamHeader},
     },
-    wire::content::ToolListing,
+    wire::{content::ToolListing, mcp::envelope::Obj},
 };
 
 /// A list as the server gave it, without the tools that must not be used.
@@ -93,7 +93,7 @@ impl Link {
             let result = self
                 .request(&Request::new("tools/list", params), &Ticket::new(None))
                 .await?;
-            let page: Page = serde_json::from_str(result.get())
+            let Obj(page): Obj<Page> = serde_json::from_str(result.get())
                 .map_err(|error| ClientError::protocol(format!("tools/list: {error}")))?;
             listings.extend(page.tools.into_iter().filter_map(listing));
             ttl = shorter(ttl, page.ttl_ms);

@@ -94,6 +94,14 @@ fn explain(text: &str, reason: &str) -> Read<'static> {
             "the body is not a JSON-RPC message",
         );
     };
+    // Which of two members is meant, the id included, is anybody's guess.
+    let twice = ["jsonrpc", "id", "method", "params"]
+        .map(|name| format!("duplicate field `{name}`"))
+        .iter()
+        .any(|twice| reason.starts_with(twice));
+    if twice {
+        return broken(None, code::INVALID_REQUEST, reason);
+    }
     let id = message.get("id").map(Value::to_string);
     let id_is_sound = id.as_deref().is_none_or(is_id);
     let id = id.filter(|_| id_is_sound);
@@ -221,6 +229,23 @@ mod tests {
             assert_eq!(broken.id.as_deref(), id, "{body}");
         }
         assert!(matches!(read(b"\xff\xfe"), Read::Broken(_)));
+    }
+
+    #[test]
+    fn a_member_that_stands_twice_makes_no_message() {
+        for body in [
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}"#,
+        ] {
+            let Read::Broken(broken) = read(body.as_bytes()) else {
+                panic!("{body} was read")
+            };
+            assert_eq!(
+                (broken.error.code, broken.id),
+                (code::INVALID_REQUEST, None)
+            );
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::{de::DeserializeOwned, de::IgnoredAny};
+use serde_json::Value;
 
 use super::{Context, ToolCx};
 use crate::{
@@ -96,8 +97,35 @@ impl<T: DeserializeOwned + JsonSchema + 'static> FromCall for Args<T> {
 
     fn from_call(arguments: &str, _cx: &ToolCx) -> Result<Self, ExtractError> {
         serde_json::from_str(arguments)
+            .or_else(|error| with_whole_numbers(arguments).ok_or(error))
             .map(Self)
             .map_err(ExtractError::Arguments)
+    }
+}
+
+/// Reads arguments that serde has refused once more: for a schema `1.0` is an integer, for serde it
+/// is none.
+fn with_whole_numbers<T: DeserializeOwned>(arguments: &str) -> Option<T> {
+    let mut value: Value = serde_json::from_str(arguments).ok()?;
+    // serde reads members by their order, too, which no schema allows.
+    value.is_object().then(|| make_whole(&mut value))?;
+    serde_json::from_value(value).ok()
+}
+
+fn make_whole(value: &mut Value) {
+    /// Above this a double does not know its neighbours.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(make_whole),
+        Value::Object(members) => members.values_mut().for_each(make_whole),
+        Value::Number(number) if number.is_f64() => {
+            let exact = number.as_f64().filter(|number| number.abs() <= EXACT);
+            let whole = exact.filter(|number| number.fract() == 0.0);
+            if let Some(whole) = whole.and_then(|whole| format!("{whole:.0}").parse::<i64>().ok()) {
+                *number = whole.into();
+            }
+        }
+        _ => {}
     }
 }
 
@@ -218,3 +246,36 @@ arity!(A);
 arity!(A, B);
 arity!(A, B, C);
 arity!(A, B, C, D);
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        reason = "a failed expectation is the test failing"
+    )]
+    use super::*;
+
+    #[derive(Debug, PartialEq, serde::Deserialize, JsonSchema)]
+    struct Wanted {
+        count: u32,
+        share: f64,
+        more: Vec<i64>,
+    }
+
+    #[test]
+    fn a_number_without_a_fraction_is_an_integer_however_it_is_written() {
+        let read = |arguments: &str| {
+            let cx = ToolCx::builder().build();
+            Args::<Wanted>::from_call(arguments, &cx).map(|Args(wanted)| wanted)
+        };
+        let expected = Wanted {
+            count: 1,
+            share: 2.0,
+            more: vec![3, -4],
+        };
+        let written = r#"{"count":1.0,"share":2.0,"more":[3e0,-4.0]}"#;
+        assert_eq!(read(written).unwrap(), expected);
+        assert!(read(r#"{"count":1.5,"share":2.0,"more":[]}"#).is_err());
+        assert!(read(r#"{"count":-1.0,"share":2.0,"more":[]}"#).is_err());
+    }
+}

@@ -90,7 +90,10 @@ fn knows(request: &HttpRequest, token: &str) -> bool {
             .get(name)
             .and_then(|value| value.to_str().ok())
     };
-    let bearer = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = text(header::AUTHORIZATION)
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, given)| given);
     let cookies = text(header::COOKIE).unwrap_or_default().split(';');
     let mut cookies = cookies.filter_map(|pair| pair.trim().split_once('='));
     let cookie = cookies

@@ -53,7 +53,9 @@ pub(super) fn routes(config: &mut web::ServiceConfig) {
                 .insert_header((header::CACHE_CONTROL, "no-cache"))
                 .body(file.bytes)
         };
-        config.route(file.path, web::get().to(serve));
+        config
+            .route(file.path, web::get().to(serve))
+            .route(file.path, web::head().to(serve));
     }
 }
 

@@ -13,6 +13,7 @@ use roscius::{
     wire::{
         ids::{RunId, ThreadId},
         js_json::from_js,
+        mcp::envelope::Obj,
     },
 };
 use serde::Deserialize;
@@ -27,19 +28,21 @@ const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
 /// Bounds what a server may ask a model to write.
 const MAX_TOKENS: u64 = 4096;
+/// Bounds how long a body may take to come.
+const BODY_DEADLINE: Duration = Duration::from_secs(30);
 /// Bounds the whole answer. A person waits for it.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 #[derive(Deserialize)]
 struct Body {
-    request: Sampling,
+    request: Obj<Sampling>,
 }
 
 /// The params of `sampling/createMessage`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Sampling {
-    messages: Vec<Message>,
+    messages: Vec<Obj<Message>>,
     #[serde(default)]
     system_prompt: Option<String>,
     #[serde(default)]
@@ -76,36 +79,40 @@ pub(super) async fn sample(
             "the body must be application/json",
         );
     }
+    let sampling = match tokio::time::timeout(BODY_DEADLINE, read(payload)).await {
+        Ok(Ok(sampling)) => sampling,
+        Ok(Err((status, message))) => return problem(status, &message),
+        Err(_) => return problem(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
+    };
+    // A body that does not come must not keep others from the model.
     let Ok(_slot) = shared.samples.try_acquire() else {
         return problem(
             StatusCode::SERVICE_UNAVAILABLE,
             "the model is busy, try again",
         );
     };
-    let answered = tokio::time::timeout(DEADLINE, answer(&shared, payload)).await;
+    let answered = tokio::time::timeout(DEADLINE, ask(shared.model.as_ref(), sampling)).await;
     match answered {
         Ok(Ok(text)) => HttpResponse::Ok().json(json!({ "text": text })),
-        Ok(Err((status, message))) => problem(status, &message),
+        Ok(Err(message)) => problem(StatusCode::BAD_GATEWAY, &message),
         Err(_) => problem(StatusCode::GATEWAY_TIMEOUT, "the model took too long"),
     }
 }
 
-async fn answer(shared: &Shared, payload: web::Payload) -> Result<String, (StatusCode, String)> {
+async fn read(payload: web::Payload) -> Result<Sampling, (StatusCode, String)> {
     let body = payload.to_bytes_limited(MAX_BODY_BYTES).await;
     let body = body.map_err(|_| {
         let message = format!("the body is larger than {MAX_BODY_BYTES} bytes");
         (StatusCode::PAYLOAD_TOO_LARGE, message)
     })?;
     let body = body.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
-    let body: Body = from_js(&body).map_err(|error| {
+    let Obj(body): Obj<Body> = from_js(&body).map_err(|error| {
         (
             StatusCode::BAD_REQUEST,
             format!("no sampling request: {error}"),
         )
     })?;
-    ask(shared.model.as_ref(), body.request)
-        .await
-        .map_err(|message| (StatusCode::BAD_GATEWAY, message))
+    Ok(body.request.0)
 }
 
 async fn ask(model: &dyn Model, sampling: Sampling) -> Result<String, String> {
@@ -131,7 +138,7 @@ async fn ask(model: &dyn Model, sampling: Sampling) -> Result<String, String> {
 }
 
 fn model_request(sampling: Sampling) -> ModelRequest {
-    let messages = sampling.messages.into_iter().map(|message| {
+    let messages = sampling.messages.into_iter().map(|Obj(message)| {
         let role = match message.role {
             Role::User => ModelRole::User,
             Role::Assistant => ModelRole::Assistant,
@@ -219,6 +226,14 @@ mod tests {
             (second.role, &second.content),
             (ModelRole::Assistant, &ModelContent::Parts(parts))
         );
+    }
+
+    #[test]
+    fn members_are_named() {
+        let positional = br#"[[[["user","demo"]]]]"#;
+        assert!(from_js::<Obj<Body>>(positional).is_err());
+        let inside = br#"{"request":{"messages":[["user","demo"]]}}"#;
+        assert!(from_js::<Obj<Body>>(inside).is_err());
     }
 
     #[actix_web::test]
