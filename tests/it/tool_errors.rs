@@ -1,7 +1,6 @@
 //! What the compiler says about a tool that is none: each mistake is named by its own type.
 
 #[test]
-#[ignore = "builds every dependency twice more; a part of .ci/run runs it"]
 fn each_mistake_of_a_tool_function_is_named_by_the_compiler() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }
