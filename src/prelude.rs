@@ -1,4 +1,5 @@
-//! The names that most applications need. Nothing here shadows a name of std or actix.
+//! The names that most applications need. Nothing here shadows a name of std or of the prelude of actix;
+//! `Resource` is the one of MCP, `actix_web::Resource` stays at its own path.
 
 pub use roscius_actors::{
     chat::{Chat, ChatRun, Mcp},

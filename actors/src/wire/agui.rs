@@ -9,7 +9,6 @@ mod input;
 mod interrupt;
 mod row;
 
-pub use encode::write_json_str;
 pub use event::{Event, EventKind, Outcome, UsageItem};
 pub use input::{ClientTool, ContextItem, RunAgentInput};
 pub use interrupt::{

@@ -3,10 +3,7 @@
 use bytes::{BufMut, BytesMut};
 
 use super::{Event, EventKind};
-
-/// Bytes looked at together when a text is scanned for characters that JSON escapes: the loop over
-/// one block has no branch, so the compiler turns it into vector code.
-const BLOCK: usize = 64;
+use crate::wire::text::write_json_str;
 
 impl Event {
     /// Appends the event as one line of JSON, without a line end.
@@ -56,9 +53,9 @@ impl Event {
         // Room for the member names, both quotes and a timestamp of 20 digits.
         out.reserve(head.len() + id.len() + delta.len() + 64);
         out.extend_from_slice(head.as_bytes());
-        write_json_str(out, id)?;
+        write_json_str(out, id);
         out.extend_from_slice(br#","delta":"#);
-        write_json_str(out, delta)?;
+        write_json_str(out, delta);
         if self.timestamp != 0 {
             out.extend_from_slice(br#","timestamp":"#);
             serde_json::to_writer(out.writer(), &self.timestamp)?;
@@ -66,29 +63,6 @@ impl Event {
         out.extend_from_slice(b"}");
         Ok(())
     }
-}
-
-/// Appends a text as a JSON string; one that needs no escaping is copied in one piece.
-///
-/// # Errors
-/// Passes on what serde_json says; writing a text to memory does not fail.
-pub fn write_json_str(out: &mut BytesMut, text: &str) -> Result<(), serde_json::Error> {
-    if needs_escape(text.as_bytes()) {
-        return serde_json::to_writer(out.writer(), text);
-    }
-    out.reserve(text.len() + 2);
-    out.extend_from_slice(b"\"");
-    out.extend_from_slice(text.as_bytes());
-    out.extend_from_slice(b"\"");
-    Ok(())
-}
-
-fn needs_escape(text: &[u8]) -> bool {
-    text.chunks(BLOCK).any(|block| {
-        block.iter().fold(false, |found, byte| {
-            found | (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\')
-        })
-    })
 }
 
 #[cfg(test)]
