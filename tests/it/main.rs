@@ -8,6 +8,7 @@
 )]
 
 mod chat_altered;
+mod chat_claims;
 mod chat_engine;
 mod chat_http;
 mod chat_mcp;

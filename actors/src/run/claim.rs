@@ -13,7 +13,7 @@ use crate::{
     machine::{
         agent::{Earlier, OpenCalls},
         continuation::{Continued, SealedPause, answers_digest, as_sealed, strip_seals},
-        interrupt::PendingCall,
+        interrupt::{PendingCall, Progress, Wait},
         resume::{Decisions, Submission},
         rows::{calls, intake, open_calls, results},
         toolset::Toolset,
@@ -30,6 +30,8 @@ use crate::{
 const RETRY_WAIT: Duration = Duration::from_secs(120);
 /// Attempts that may stand between a pause and its newest retry while this one looks.
 const MAX_HOPS: usize = 8;
+/// Stands for the answers where a run takes a pause over to ask its questions again.
+const MOVED: &str = "moved";
 
 /// Where a run begins.
 #[derive(Debug)]
@@ -39,7 +41,7 @@ pub(super) struct Beginning {
     pub(super) decisions: Decisions,
     pub(super) posted: HashMap<ToolCallId, String>,
     pub(super) earlier: Option<Earlier>,
-    /// The run answers a pause, so that what it does is put down for a retry.
+    /// The run goes on from a pause, so that what it does is put down for a retry.
     pub(super) resumes: bool,
 }
 
@@ -132,35 +134,31 @@ impl Claimant<'_> {
         let mut pending = Vec::new();
         if let Some(sealed) = sealed.filter(|sealed| sealed.matches(&rows)) {
             self.record_sealed(&sealed, &rows).await?;
-            if let Some(record) = self.take_over(&sealed.run).await? {
+            if let Claim::Taken(record) = self.move_here(&sealed.run).await?
+                && record.state == RunState::Interrupted
+            {
                 pending.clone_from(&record.pending);
             }
         }
         Ok(Beginning {
             rows,
+            // A pause that was moved here is found here only.
+            resumes: !pending.is_empty(),
             open: OpenCalls::Known(pending),
             decisions: Decisions::new(),
             posted: HashMap::new(),
             earlier: None,
-            resumes: false,
         })
     }
 
     /// Moves a pause here, so that it can be answered in one place only.
-    async fn take_over(&self, run: &RunId) -> Result<Option<Arc<RunRecord>>, StoreError> {
+    async fn move_here(&self, run: &RunId) -> Result<Claim, StoreError> {
         let by = ResumedBy {
             child: self.shared.id.clone(),
-            digest: "moved".to_owned(),
+            digest: MOVED.to_owned(),
         };
-        let claim = self
-            .engine
-            .runs
-            .resume(&self.shared.owner, run, by, None)
-            .await?;
-        Ok(match claim {
-            Claim::Taken(record) if record.state == RunState::Interrupted => Some(record),
-            _ => None,
-        })
+        let owner = &self.shared.owner;
+        self.engine.runs.resume(owner, run, by, None).await
     }
 
     async fn resume(&self, posted: Vec<Row>, request: &Request) -> Result<Beginning, Refusal> {
@@ -190,16 +188,20 @@ impl Claimant<'_> {
         let earlier = self.claim(&record, digest, &submission).await?;
         let base = earlier.as_deref().unwrap_or(&record);
         let mut continued = Continued::from_record(&base.rows, &record.pending, &posted);
+        let mut pending = base.pending.clone();
+        if matches!(base.state, RunState::Running | RunState::Stopped) {
+            ask_again(&mut pending, &record.pending);
+        }
         // Results that an earlier attempt has reached are told again, whatever the client posted.
-        let open: HashSet<&ToolCallId> = base.pending.iter().map(|open| &open.id).collect();
+        let open: HashSet<&ToolCallId> = pending.iter().map(|open| &open.id).collect();
         continued.posted.retain(|call, _| open.contains(call));
         let shown = earlier.as_deref().map(|attempt| {
-            decisions.retain(|call, _| waits_as_before(call, &record.pending, &attempt.pending));
+            decisions.retain(|call, _| waits_as_before(call, &record.pending, &pending));
             shown_again(&record, attempt)
         });
         Ok(Beginning {
             rows: continued.rows,
-            open: OpenCalls::Known(base.pending.clone()),
+            open: OpenCalls::Known(pending),
             decisions,
             posted: continued.posted,
             earlier: shown,
@@ -246,23 +248,62 @@ impl Claimant<'_> {
         };
         let mut attempt: Option<Arc<RunRecord>> = None;
         for _ in 0..MAX_HOPS {
+            if let Some(earlier) = &attempt
+                && !self.inherit(record, earlier, submission).await?
+            {
+                attempt = None;
+            }
             let instead_of = attempt.as_ref().map(|attempt| &attempt.run_id);
-            let claim = self
-                .engine
-                .runs
-                .resume(&self.shared.owner, &record.run_id, by.clone(), instead_of)
-                .await?;
-            let held = match claim {
-                Claim::Taken(_) => return self.supersede(attempt, submission).await,
+            let (owner, run) = (&self.shared.owner, &record.run_id);
+            let claim = self.engine.runs.resume(owner, run, by.clone(), instead_of);
+            let held = match claim.await? {
+                Claim::Taken(_) => return Ok(attempt),
                 Claim::Unknown => return Err(submission.stale().into()),
                 Claim::Held(held) => held,
             };
-            attempt = Some(
-                self.ended_attempt(record, held, &digest, submission)
-                    .await?,
-            );
+            let ended = self.ended_attempt(record, held, &digest, submission);
+            attempt = Some(ended.await?);
         }
         Err(submission.conflict().into())
+    }
+
+    /// Puts down under this run what an attempt has left, before this run takes its place: once
+    /// the pause names this run, what that attempt did is found here only. An attempt that paused
+    /// again hands its pause over, so that it can be answered in one place.
+    ///
+    /// Tells whether the attempt may be followed; not when the pause has gone on to another one.
+    async fn inherit(
+        &self,
+        record: &RunRecord,
+        attempt: &RunRecord,
+        submission: &Submission<'_>,
+    ) -> Result<bool, Refusal> {
+        if attempt.state == RunState::Interrupted {
+            match self.move_here(&attempt.run_id).await? {
+                Claim::Taken(_) => {}
+                Claim::Unknown => return Err(submission.conflict().into()),
+                Claim::Held(held) if held.child == self.shared.id => {}
+                Claim::Held(held) => {
+                    if held.digest == MOVED {
+                        self.outlive(&held.child, submission).await?;
+                    }
+                    let now = self.stored(&record.run_id).await?;
+                    let holder = now.and_then(|stored| stored.resumed);
+                    if holder.is_none_or(|holder| holder.child == attempt.run_id) {
+                        return Err(submission.conflict().into());
+                    }
+                    return Ok(false);
+                }
+            }
+        }
+        let inherited = RunRecord {
+            run_id: self.shared.id.clone(),
+            parent: Some(record.run_id.clone()),
+            created_at: self.engine.clock.now_ms(),
+            ..attempt.clone()
+        };
+        self.engine.runs.update(inherited).await?;
+        Ok(true)
     }
 
     /// Waits until the attempt that holds the pause has ended, if it may be followed at all.
@@ -274,20 +315,13 @@ impl Claimant<'_> {
         submission: &Submission<'_>,
     ) -> Result<Arc<RunRecord>, Refusal> {
         let same = held.digest == digest;
-        if let Some(live) = self.engine.live(&self.shared.owner, &held.child) {
-            if !same {
-                return Err(submission.conflict().into());
-            }
-            tokio::select! {
-                biased;
-                () = self.shared.unwanted(self.engine.on_detach) => return Err(Refusal::Cancelled),
-                ended = tokio::time::timeout(RETRY_WAIT, live.ended()) => {
-                    ended.map_err(|_| submission.conflict())?;
-                }
-            }
+        if !same && self.engine.live(&self.shared.owner, &held.child).is_some() {
+            return Err(submission.conflict().into());
         }
+        self.outlive(&held.child, submission).await?;
         let stored = self.stored(&held.child).await?;
-        // An attempt that ended before it put anything down has done nothing.
+        // An attempt that ended before it put anything down has done nothing, and followed no
+        // other one: what it would have gone on from is put down before it holds the pause.
         let attempt = stored.and_then(|stored| stored.record).unwrap_or_else(|| {
             Arc::new(RunRecord {
                 run_id: held.child.clone(),
@@ -302,21 +336,34 @@ impl Claimant<'_> {
         Ok(attempt)
     }
 
-    /// An attempt that paused again hands its pause over, so that it can be answered in one place.
-    async fn supersede(
-        &self,
-        attempt: Option<Arc<RunRecord>>,
-        submission: &Submission<'_>,
-    ) -> Result<Option<Arc<RunRecord>>, Refusal> {
-        let Some(attempt) = attempt else {
-            return Ok(None);
+    /// Waits until a run is over.
+    async fn outlive(&self, run: &RunId, submission: &Submission<'_>) -> Result<(), Refusal> {
+        let Some(live) = self.engine.live(&self.shared.owner, run) else {
+            return Ok(());
         };
-        if attempt.state == RunState::Interrupted
-            && self.take_over(&attempt.run_id).await?.is_none()
-        {
-            return Err(submission.conflict().into());
+        tokio::select! {
+            biased;
+            () = self.shared.unwanted(self.engine.on_detach) => Err(Refusal::Cancelled),
+            ended = tokio::time::timeout(RETRY_WAIT, live.ended()) => {
+                ended.map(drop).map_err(|_| submission.conflict().into())
+            }
         }
-        Ok(Some(attempt))
+    }
+}
+
+/// Approvals that an attempt took and did not act on are void: the decision that is made now, on
+/// the call as it was shown, is the one that counts.
+fn ask_again(pending: &mut [PendingCall], shown: &[PendingCall]) {
+    for call in pending {
+        // A call that asks its own question has begun.
+        if call.progress != Progress::Waiting || matches!(call.wait, Wait::Input(_)) {
+            continue;
+        }
+        let asked = shown.iter().find(|asked| asked.id == call.id);
+        if let Some(asked) = asked.filter(|asked| asked.wait == Wait::Approval) {
+            call.arguments.clone_from(&asked.arguments);
+            call.wait = Wait::Approval;
+        }
     }
 }
 
