@@ -60,7 +60,6 @@ struct Inner {
     meta: Option<Map<String, Value>>,
     icons: Option<Value>,
     needs_approval: bool,
-    lazy: bool,
     /// What the token of a caller has to allow.
     scopes: Vec<String>,
     approval_schema: ApprovalSchema,
@@ -190,7 +189,6 @@ impl Tool {
             meta: None,
             icons: None,
             needs_approval: false,
-            lazy: false,
             scopes: Vec::new(),
             approval_schema: ApprovalSchema::default(),
             uses_cx: false,
@@ -276,12 +274,6 @@ impl Tool {
     #[must_use]
     pub fn needs_approval(self, needed: bool) -> Self {
         self.with(|tool| tool.needs_approval = needed)
-    }
-
-    /// Withholds the tool from a chat's model until it asks for it.
-    #[must_use]
-    pub fn lazy(self, lazy: bool) -> Self {
-        self.with(|tool| tool.lazy = lazy)
     }
 
     /// Sets the schemas of what a person may send along with a decision.

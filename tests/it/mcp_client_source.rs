@@ -119,7 +119,7 @@ async fn tools_are_filtered_named_and_marked() {
     );
     assert_eq!(read.server_id.as_deref(), Some("files"));
     assert_eq!(read.ui_resource_uri.as_deref(), Some("ui://read"));
-    assert!(read.repeatable && !read.needs_approval && !read.lazy);
+    assert!(read.repeatable && !read.needs_approval);
     assert_eq!(write.name, "files_write");
     assert_eq!(
         *write.input_schema,

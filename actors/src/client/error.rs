@@ -67,12 +67,6 @@ pub enum ClientError {
         /// The MCP method of the question.
         method: String,
     },
-    /// The server has no such tool, or a filter hides it.
-    #[error("the MCP server exposes no tool named {tool:?}, or the tool filter hides it")]
-    ToolNotFound {
-        /// The server's own name of the tool.
-        tool: String,
-    },
     /// Two tools have one name.
     #[error("duplicate MCP tool name {tool:?}; give one of the clients another prefix")]
     DuplicateTool {

@@ -340,6 +340,10 @@ fn what_does_not_fit_is_named_by_its_path() {
         (json!({"turns": {}}), "turns must be an array"),
         (json!({"turns": [1]}), "turns[0] must be an object"),
         (
+            json!({"turns": [{"text": "a"}, {"tex": "b"}]}),
+            "turns[1].tex must be left out: it means nothing",
+        ),
+        (
             json!({"turns": [{}, {"text": 1}]}),
             "turns[1].text must be a string or an array of strings",
         ),

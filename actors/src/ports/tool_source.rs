@@ -45,8 +45,6 @@ pub struct SourceTool {
     pub output_schema: Option<Arc<Value>>,
     /// A person has to agree before each call.
     pub needs_approval: bool,
-    /// Withheld from the model until it asks for the tool.
-    pub lazy: bool,
     /// The server's own name of the tool, without a prefix.
     pub native_name: String,
     /// Prefix or pool key of the server.
@@ -74,7 +72,6 @@ impl SourceTool {
             input_schema: input_schema.into(),
             output_schema: None,
             needs_approval: false,
-            lazy: false,
             server_id: None,
             ui_resource_uri: None,
             repeatable: false,

@@ -57,12 +57,6 @@ impl Tool {
         self.0.needs_approval
     }
 
-    /// Tells whether the tool is withheld from the model until it asks for it.
-    #[must_use]
-    pub fn is_lazy(&self) -> bool {
-        self.0.lazy
-    }
-
     /// Tells whether a second call does no harm: the hints say idempotent or read-only.
     #[must_use]
     pub fn is_repeatable(&self) -> bool {

@@ -27,7 +27,7 @@ pub(super) fn script(value: &Value) -> Result<Script, ScriptError> {
 
 fn turn(node: &Node<'_>, index: usize) -> Result<Turn, ScriptError> {
     node.object()?;
-    node.warn_unknown(&[
+    node.only(&[
         "text",
         "reasoning",
         "toolCalls",
@@ -37,7 +37,7 @@ fn turn(node: &Node<'_>, index: usize) -> Result<Turn, ScriptError> {
         "error",
         "throws",
         "cut",
-    ]);
+    ])?;
     let calls = node.optional("toolCalls", |calls| {
         let calls = calls.items()?;
         let calls = calls.iter().enumerate();
@@ -225,10 +225,12 @@ impl<'json> Node<'json> {
         self.number().map(Duration::from_millis)
     }
 
-    fn warn_unknown(&self, known: &[&str]) {
-        let members = self.value.as_object().into_iter().flatten();
-        for (key, _) in members.filter(|(key, _)| !known.contains(&key.as_str())) {
-            tracing::warn!(member = %key, turn = %self.at, "the script has a member that means nothing here");
+    /// Refuses members that mean nothing here: they are mistyped.
+    fn only(&self, known: &[&str]) -> Result<(), ScriptError> {
+        let mut members = self.value.as_object().into_iter().flatten();
+        match members.find(|(key, _)| !known.contains(&key.as_str())) {
+            Some((key, value)) => Err(self.child(key, value).must_be("left out: it means nothing")),
+            None => Ok(()),
         }
     }
 }
