@@ -337,6 +337,43 @@ fn a_run_does_not_get_further_ahead_of_its_starter_than_its_window() {
 }
 
 #[test]
+fn a_tool_that_reports_does_not_get_ahead_of_a_starter_that_does_not_read() {
+    on_system(async {
+        let said = Arc::new(Mutex::new(false));
+        let all_said = Arc::clone(&said);
+        let tool = Tool::raw(
+            "report",
+            json!({"type": "object"}),
+            move |_: Value, cx: ToolCx| {
+                let all_said = Arc::clone(&all_said);
+                async move {
+                    for n in 0..3_000 {
+                        cx.emit("n", json!(n));
+                        tokio::task::yield_now().await;
+                    }
+                    *all_said.lock().unwrap() = true;
+                    Ok::<_, ToolError>("done")
+                }
+            },
+        );
+        let chat = builder(&script("report")).tool(tool).build().unwrap();
+        let run = chat.run(ChatRun::new("go").window(8)).await.unwrap();
+        let starter = run.cursor(After::Start, true);
+        until("all is said", || *said.lock().unwrap()).await;
+        let mut others = run.subscribe(After::Start);
+        let mut ahead = 0;
+        while let Some(Some(_)) = futures_util::FutureExt::now_or_never(others.next()) {
+            ahead += 1;
+        }
+        assert!((8..=16).contains(&ahead), "{ahead} events");
+        assert!(!run.is_over());
+        run.cancel();
+        assert!(matches!(run.outcome().await, Outcome::Cancelled));
+        drop(starter);
+    });
+}
+
+#[test]
 fn tools_of_the_browser_are_bounded_and_never_hide_one_of_the_server() {
     on_system(async {
         let offer = |name: &str| ClientTool {

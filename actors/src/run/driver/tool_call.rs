@@ -42,7 +42,11 @@ impl Driver {
                     self.wind_up(agent, &token, running).await?;
                     return Err(Halt::Cancelled);
                 }
-                Some(notice) = notices.recv() => {
+                // Without credit the notices wait where they are bounded.
+                Some(notice) = async {
+                    self.writer.credit().await;
+                    notices.recv().await
+                } => {
                     if let Some((name, value)) = calls::shown(notice) {
                         self.tick();
                         agent.tool_said(name, value, &mut self.out);
@@ -53,13 +57,26 @@ impl Driver {
             }
         };
         self.tick();
+        let mut is_stopped = false;
         while let Ok(notice) = notices.try_recv() {
+            tokio::select! {
+                biased;
+                () = self.stopped() => {
+                    is_stopped = true;
+                    break;
+                }
+                () = self.writer.credit() => {}
+            }
             if let Some((name, value)) = calls::shown(notice) {
                 agent.tool_said(name, value, &mut self.out);
+                self.flush().await?;
             }
         }
         let step = agent.tool_ended(end, &mut self.out);
         self.record(agent.checkpoint(), RunState::Running).await?;
+        if is_stopped {
+            return Err(Halt::Cancelled);
+        }
         Ok(step)
     }
 
