@@ -206,6 +206,15 @@ fn a_drain_refuses_new_runs_waits_for_open_ones_and_cancels_the_rest() {
 }
 
 #[test]
+fn a_chat_that_was_drained_makes_no_actor_to_say_so() {
+    let chat = builder(&json!({"turns": []})).build().unwrap();
+    on_system(chat.drain(Duration::from_secs(1)));
+    let is_draining = || chat.recipient().is_err_and(|error| error.is_draining());
+    assert!(is_draining(), "on a thread of the chat");
+    assert!(on_system(async { is_draining() }), "on this thread");
+}
+
+#[test]
 fn a_drain_does_not_wait_for_a_thread_that_is_blocked() {
     let chat = builder(&json!({"turns": [{"text": ["Hello."]}]}))
         .build()

@@ -23,7 +23,7 @@ use crate::{
         run_store::RunStore,
         tool_source::ToolSource,
     },
-    run::{RunError, Shared},
+    run::{Outcome, RunError, Shared},
     tool::{Context, Tool},
     wire::ids::{Owner, RunId},
 };
@@ -118,13 +118,19 @@ impl Engine {
             return Err(RunError::TooManyRuns);
         }
         match self.open.runs.entry(run.key.clone()) {
-            Entry::Occupied(_) => Ok(false),
+            Entry::Occupied(_) => return Ok(false),
             Entry::Vacant(free) => {
                 free.insert(Arc::clone(run));
                 self.open.count.fetch_add(1, Ordering::Relaxed);
-                Ok(true)
             }
         }
+        // A drain that began meanwhile may have looked before the run was there.
+        if self.is_draining() {
+            self.forget(run);
+            run.end(Outcome::Cancelled);
+            return Err(RunError::Draining);
+        }
+        Ok(true)
     }
 
     /// Removes a run, and no other one that has come to its id.
@@ -143,11 +149,11 @@ impl Engine {
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.open.draining.load(Ordering::Acquire)
+        self.open.draining.load(Ordering::SeqCst)
     }
 
     pub(crate) async fn drain(&self, deadline: Duration) {
-        self.open.draining.store(true, Ordering::Release);
+        self.open.draining.store(true, Ordering::SeqCst);
         // Clones come out, so that no lock is held while anything waits.
         let open: Vec<Arc<Shared>> = self
             .open

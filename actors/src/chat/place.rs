@@ -1,7 +1,7 @@
 //! On which thread the runs of a chat live.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
     thread::{self, ThreadId},
@@ -52,7 +52,8 @@ impl Places {
         }
     }
 
-    /// Gives the actor of this thread, and makes it if this is the first run here.
+    /// Gives the actor of this thread, and makes it if this is the first run here, unless the chat
+    /// is shutting down: nobody would stop it any more.
     pub(super) fn actor(&self) -> Result<Addr<ChatActor>, RunError> {
         let mut taken = self.taken();
         if Arbiter::try_current().is_none() {
@@ -60,11 +61,14 @@ impl Places {
         }
         // Threads come and go; actors of those that are gone are not kept.
         taken.threads.retain(|_, actor| actor.connected());
-        let here = taken
-            .threads
-            .entry(thread::current().id())
-            .or_insert_with(|| ChatActor::new(Arc::clone(&self.engine)).start());
-        Ok(here.clone())
+        match taken.threads.entry(thread::current().id()) {
+            Entry::Occupied(here) => Ok(here.get().clone()),
+            Entry::Vacant(_) if self.engine.is_draining() => Err(RunError::Draining),
+            Entry::Vacant(free) => {
+                let here = ChatActor::new(Arc::clone(&self.engine)).start();
+                Ok(free.insert(here).clone())
+            }
+        }
     }
 
     /// Stops the actors. One whose thread does not come round is left behind.
@@ -91,6 +95,9 @@ fn background(taken: &mut Taken, engine: &Arc<Engine>) -> Result<Addr<ChatActor>
         && background.actor.connected()
     {
         return Ok(background.actor.clone());
+    }
+    if engine.is_draining() {
+        return Err(RunError::Draining);
     }
     let (tell, told) = mpsc::sync_channel(1);
     let engine = Arc::clone(engine);
