@@ -10,7 +10,7 @@ use crate::wire::ids::Owner;
 
 /// Rounds that one call may take. A tool that always asks again would else keep a client busy.
 pub const MAX_ROUNDS: u32 = 10;
-/// The largest sealed state that is opened. It holds the answers of earlier rounds.
+/// The largest sealed state that is made and opened. It holds the answers of earlier rounds.
 pub const MAX_STATE_BYTES: usize = 256 * 1024;
 
 const PURPOSE: &str = "mcp request state";
@@ -23,6 +23,11 @@ pub struct CallState {
     /// Answers of earlier rounds, by key.
     pub answers: Map<String, Value>,
 }
+
+/// The answers of a call have grown beyond what travels with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the answers of earlier rounds need more than {MAX_STATE_BYTES} bytes")]
+pub struct StateTooLarge;
 
 /// What a state is bound to: who called which tool with which arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,10 +95,21 @@ fn digest_text(digest: &mut Sha256, text: &str) {
 
 impl CallState {
     /// Seals the state until `expires_at` (seconds since 1970).
-    #[must_use]
-    pub fn seal(&self, key: &SealKey, binding: &Binding, expires_at: u64) -> String {
+    ///
+    /// # Errors
+    /// [`StateTooLarge`] when [`CallState::open`] would refuse it.
+    pub fn seal(
+        &self,
+        key: &SealKey,
+        binding: &Binding,
+        expires_at: u64,
+    ) -> Result<String, StateTooLarge> {
         let payload = serde_json::to_vec(self).unwrap_or_default();
-        seal(key, PURPOSE, &binding.0, &payload, expires_at)
+        let text = seal(key, PURPOSE, &binding.0, &payload, expires_at);
+        if text.len() > MAX_STATE_BYTES {
+            return Err(StateTooLarge);
+        }
+        Ok(text)
     }
 
     /// Opens what [`CallState::seal`] made for the same call.
@@ -139,7 +155,9 @@ mod tests {
             round: 1,
             answers: Map::from_iter([("k".to_owned(), json!({"action":"decline"}))]),
         };
-        let text = state.seal(&key, &binding(&anna, "t", &arguments), 100);
+        let text = state
+            .seal(&key, &binding(&anna, "t", &arguments), 100)
+            .unwrap();
         let open = |owner: &Owner, name: &str, arguments: &Value, now| {
             CallState::open(&key, &binding(owner, name, arguments), &text, now)
         };
@@ -154,6 +172,24 @@ mod tests {
         assert_eq!(open(&anna, "u", &arguments, 1), tampered);
         assert_eq!(open(&anna, "t", &json!({"a":2,"b":["x"]}), 1), tampered);
         assert_eq!(open(&anna, "t", &json!({"a":1,"b":"x"}), 1), tampered);
+    }
+
+    #[test]
+    fn a_state_that_would_be_refused_is_not_made() {
+        let key = SealKey::random();
+        let call = binding(&Owner::ANONYMOUS, "t", &json!({}));
+        let with = |bytes: usize| CallState {
+            round: 1,
+            answers: Map::from_iter([("k".to_owned(), Value::from("x".repeat(bytes)))]),
+        };
+        let fits = with(MAX_STATE_BYTES / 2);
+        let text = fits.seal(&key, &call, 100).unwrap();
+        assert_eq!(CallState::open(&key, &call, &text, 1), Ok(fits));
+        let error = with(MAX_STATE_BYTES).seal(&key, &call, 100).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the answers of earlier rounds need more than 262144 bytes"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::{
     stream::{Notices, Outlet, Wanted, lane_sink},
 };
 use crate::{
-    machine::mrtr::{Binding, CallState},
+    machine::mrtr::{Binding, CallState, StateTooLarge},
     session::{Lane, Session, SessionAsker},
     tool::{Answers, QuestionKind, ToolCx, ToolCxBuilder},
     wire::{
@@ -247,7 +247,7 @@ impl Asking {
         Ok(())
     }
 
-    pub(super) fn seal(&mut self, server: &Inner) -> String {
+    pub(super) fn seal(&mut self, server: &Inner) -> Result<String, StateTooLarge> {
         self.state.round += 1;
         let expires_at = now().saturating_add(server.state_ttl.as_secs());
         self.state

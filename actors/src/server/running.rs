@@ -286,7 +286,9 @@ impl Running {
                 "questions were asked in more than {MAX_ROUNDS} rounds"
             ));
         }
-        let state = asking.seal(self.work.server());
+        let state = asking
+            .seal(self.work.server())
+            .map_err(|error| error.to_string())?;
         Ok((200, self.plain_writer().input_required(questions, &state)))
     }
 }
