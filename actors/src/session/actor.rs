@@ -253,7 +253,7 @@ pub(super) struct Ask {
 pub(super) enum AskError {
     /// No stream leads to the client.
     NoStream,
-    /// Too many questions wait.
+    /// Too many questions wait, or too much is unread.
     TooMany,
 }
 
@@ -272,6 +272,10 @@ impl Handler<Ask> for SessionActor {
             return Err(AskError::TooMany);
         }
         let lane = open.reach(ask.lane).ok_or(AskError::NoStream)?;
+        // A question that was given up leaves its text behind.
+        if lane.is_full() {
+            return Err(AskError::TooMany);
+        }
         open.keep(&lane, most);
         let id = open.next_question;
         open.next_question += 1;

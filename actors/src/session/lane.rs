@@ -98,15 +98,18 @@ impl Lane {
 
     /// Adds a message that may be lost when its client does not read: gives whether it was taken.
     pub(crate) fn report(&self, message: &[u8]) -> bool {
-        let full = {
-            let state = self.state();
-            let unread = state.head - state.read;
-            unread >= self.max_events as u64 || (unread > 0 && state.bytes >= self.max_bytes)
-        };
+        let full = self.is_full();
         if !full {
             self.push(message);
         }
         !full
+    }
+
+    /// Tells whether so much is unread that only answers are still added.
+    pub(super) fn is_full(&self) -> bool {
+        let state = self.state();
+        let unread = state.head - state.read;
+        unread >= self.max_events as u64 || (unread > 0 && state.bytes >= self.max_bytes)
     }
 
     /// Adds a message.

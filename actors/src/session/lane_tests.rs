@@ -2,19 +2,28 @@
 
 use std::task::Waker;
 
+use serde_json::json;
+use tokio::sync::oneshot;
+
 use super::*;
 use crate::{
     server::ClientCapabilities,
-    session::Greeting,
+    session::{
+        Greeting, SessionStore,
+        actor::{Ask, AskError},
+    },
     wire::{ids::Owner, version::V2025_11_25},
 };
 
-fn session(limits: SessionLimits) -> Arc<Session> {
-    let greeting = Greeting {
+fn greeting() -> Greeting {
+    Greeting {
         version: V2025_11_25,
         capabilities: ClientCapabilities::default(),
-    };
-    Arc::new(Session::new(Owner::ANONYMOUS, greeting, limits))
+    }
+}
+
+fn session(limits: SessionLimits) -> Arc<Session> {
+    Arc::new(Session::new(Owner::ANONYMOUS, greeting(), limits))
 }
 
 /// The ids of the events that are there; none at the end of the stream.
@@ -113,4 +122,28 @@ fn bytes_are_bounded_too() {
     assert!(lane.report(b"r"));
     let mut again = lane.attach(0, &session);
     assert_eq!(ids(&mut again).unwrap(), ["1-0", "1-2"]);
+}
+
+#[test]
+fn questions_that_nobody_reads_do_not_pile_up() {
+    actix::System::new().block_on(async {
+        let store = SessionStore::new(SessionLimits::new().replay(2, 10_000));
+        let session = store.start(Owner::ANONYMOUS, greeting()).unwrap();
+        let lane = session.lane();
+        let mut reader = lane.attach(0, &session);
+        let ask = || {
+            let (answer, _) = oneshot::channel();
+            session.actor().unwrap().send(Ask {
+                method: "elicitation/create",
+                params: json!({"message": "?"}),
+                lane: Some(Arc::clone(&lane)),
+                answer,
+            })
+        };
+        assert_eq!(ask().await.unwrap(), Ok(0));
+        assert_eq!(ask().await.unwrap(), Ok(1));
+        assert_eq!(ask().await.unwrap(), Err(AskError::TooMany));
+        assert_eq!(ids(&mut reader).unwrap().len(), 3);
+        assert_eq!(ask().await.unwrap(), Ok(2), "there is room again");
+    });
 }
