@@ -181,11 +181,34 @@ async fn what_is_too_much_goes_oldest_first() {
 
     let mut limits = MemoryRunsLimits::default();
     limits.max_marks = 1;
-    let (_clock, runs) = world(limits);
+    let (clock, runs) = world(limits);
     for run in ["a", "b"] {
         runs.insert(record(&Owner::ANONYMOUS, run)).await.unwrap();
-        resume(&runs, run, by("x", "1"), None).await;
     }
+    resume(&runs, "a", by("x", "1"), None).await;
+    let b = RunId::from("b");
+    let refused = runs.resume(&Owner::ANONYMOUS, &b, by("x", "1"), None).await;
+    assert!(
+        refused.unwrap_err().0.to_string().contains("max_marks"),
+        "a young mark is not given up: its pause could be resumed twice"
+    );
+    assert_eq!(
+        resume(&runs, "a", by("y", "2"), None).await,
+        Claim::Held(by("x", "1"))
+    );
+    assert!(
+        matches!(
+            resume(&runs, "a", by("y", "1"), Some("x")).await,
+            Claim::Taken(_)
+        ),
+        "a retry needs no room"
+    );
+    clock.advance(24 * HOUR);
+    runs.insert(record(&Owner::ANONYMOUS, "b")).await.unwrap();
+    assert!(matches!(
+        resume(&runs, "b", by("x", "1"), None).await,
+        Claim::Taken(_)
+    ));
     assert_eq!(
         (runs.records(), runs.marks()),
         (1, 1),

@@ -12,7 +12,7 @@ use futures_util::future::{self, FutureExt};
 use crate::{
     ports::{
         clock::{Clock, SystemClock},
-        run_store::{Claim, ResumedBy, RunRecord, RunStore, StoreFuture, StoredRun},
+        run_store::{Claim, ResumedBy, RunRecord, RunStore, StoreError, StoreFuture, StoredRun},
     },
     wire::ids::{Owner, RunId},
 };
@@ -41,7 +41,9 @@ pub struct MemoryRunsLimits {
     /// How long it is known that a run was resumed. Default 7 days: longer than any page is open
     /// that might send its answers again.
     pub mark_life: Duration,
-    /// Marks that are kept. Default 100,000; each needs about 200 bytes.
+    /// Marks that are kept. Default 100,000; each needs about 200 bytes. One that is younger than
+    /// `record_life` is kept in any case, because the pause could be resumed again without it; when
+    /// they are all that young, no pause can be resumed.
     pub max_marks: usize,
 }
 
@@ -59,6 +61,14 @@ impl Default for MemoryRunsLimits {
 }
 
 type Key = (Owner, RunId);
+
+/// Entries that may be stale in a queue that is otherwise short.
+const SLACK: usize = 1024;
+
+/// Too many pauses were resumed within the life of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more pauses were resumed of late than the store may keep marks of (max_marks)")]
+struct TooManyMarks;
 
 #[derive(Debug, Default)]
 struct Runs {
@@ -154,6 +164,11 @@ impl Runs {
         }
         self.records.push(now, stamped.stamp, key);
         kept.record = Some(stamped);
+        if self.records.is_loose() {
+            let runs = &self.runs;
+            let stamp_of = |key: &Key| Some(runs.get(key)?.record.as_ref()?.stamp);
+            self.records.compact(stamp_of);
+        }
     }
 
     fn mark(&mut self, key: &Key, by: ResumedBy, now: u64) {
@@ -170,6 +185,20 @@ impl Runs {
             bytes: 0,
         });
         self.marks.push(now, self.next_stamp, key.clone());
+        if self.marks.is_loose() {
+            let runs = &self.runs;
+            let stamp_of = |key: &Key| Some(runs.get(key)?.resumed.as_ref()?.stamp);
+            self.marks.compact(stamp_of);
+        }
+    }
+
+    /// Tells whether a mark has room, now or after the next sweep.
+    fn has_room(&self, now: u64, limits: &MemoryRunsLimits) -> bool {
+        let mut marks = self.marks.keys.iter();
+        self.marks.live < limits.max_marks
+            || marks
+                .next()
+                .is_some_and(|(at, ..)| has_passed(*at, limits.record_life, now))
     }
 
     fn sweep(&mut self, now: u64, limits: &MemoryRunsLimits) {
@@ -191,7 +220,8 @@ impl Runs {
             self.records.keys.pop_front();
         }
         while let Some((at, stamp, key)) = self.marks.keys.front() {
-            let over = self.marks.live > limits.max_marks;
+            let over =
+                self.marks.live > limits.max_marks && has_passed(*at, limits.record_life, now);
             let stale = self
                 .runs
                 .get(key)
@@ -218,6 +248,16 @@ impl Queue {
     fn push(&mut self, now: u64, stamp: u64, key: Key) {
         self.keys.push_back((now, stamp, key));
         self.live += 1;
+    }
+
+    fn is_loose(&self) -> bool {
+        self.keys.len() > 2 * self.live + SLACK
+    }
+
+    /// Drops what is stale, given the stamp that counts for a key.
+    fn compact(&mut self, stamp_of: impl Fn(&Key) -> Option<u64>) {
+        self.keys
+            .retain(|(_, stamp, key)| stamp_of(key) == Some(*stamp));
     }
 }
 
@@ -292,8 +332,60 @@ impl RunStore for MemoryRuns {
             },
         };
         if matches!(claim, Claim::Taken(_)) {
-            runs.mark(&key, by, self.clock.now_ms());
+            let now = self.clock.now_ms();
+            // A mark in the place of another needs no room.
+            let replaces = runs.runs.get(&key).is_some_and(|run| run.resumed.is_some());
+            if !replaces && !runs.has_room(now, &self.limits) {
+                tracing::warn!("a pause was not resumed: {TooManyMarks}");
+                return future::ready(Err(StoreError(Arc::new(TooManyMarks)))).boxed();
+            }
+            runs.mark(&key, by, now);
         }
         future::ready(Ok(claim)).boxed()
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a failed expectation is the test failing"
+)]
+mod tests {
+    use super::*;
+    use crate::{ports::run_store::RunState, wire::ids::ThreadId};
+
+    #[tokio::test]
+    async fn retries_leave_nothing_behind() {
+        let runs = MemoryRuns::new();
+        let owner = Owner::ANONYMOUS;
+        for run in ["first", "r"] {
+            let record = RunRecord {
+                owner: owner.clone(),
+                thread_id: ThreadId::from("t"),
+                run_id: RunId::from(run),
+                parent: None,
+                rows: Vec::new(),
+                pending: Vec::new(),
+                state: RunState::Interrupted,
+                created_at: 1,
+            };
+            runs.insert(record).await.unwrap();
+            // The mark of the first stays in front of all the stale ones.
+            let mut before = None;
+            for child in 0..if run == "r" { 5_000 } else { 1 } {
+                let child = RunId::from(child.to_string());
+                let by = ResumedBy {
+                    child: child.clone(),
+                    digest: String::new(),
+                };
+                let id = RunId::from(run);
+                let claim = runs.resume(&owner, &id, by, before.as_ref()).await.unwrap();
+                assert!(matches!(claim, Claim::Taken(_)));
+                before = Some(child);
+            }
+        }
+        let kept = runs.swept();
+        assert_eq!(kept.marks.live, 2);
+        assert!(kept.marks.keys.len() <= 2 * 2 + SLACK);
     }
 }
