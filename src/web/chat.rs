@@ -22,7 +22,7 @@ use roscius_actors::{
     ports::event_log::EventCursor,
     wire::{
         agui::{Event, RunAgentInput},
-        ids::{Owner, RunId},
+        ids::{Owner, RunId, ThreadId},
     },
 };
 use serde::Deserialize;
@@ -50,8 +50,8 @@ const REQUEST_HEADERS: &str = "authorization, content-type, x-run-id, last-event
 pub(super) trait Runs: Send + Sync + 'static {
     /// Starts a run.
     fn start(&self, run: StartRun) -> LocalBoxFuture<'static, Result<Started, Refused>>;
-    /// Cancels a run; tells whether there is one.
-    fn cancel(&self, owner: &Owner, run: &RunId) -> bool;
+    /// Cancels a run; tells whether there is one. Of the anonymous owner only one of this thread.
+    fn cancel(&self, owner: &Owner, run: &RunId, thread: Option<&ThreadId>) -> bool;
     /// Tells whether no more runs are taken.
     fn is_draining(&self) -> bool;
 }
@@ -86,7 +86,7 @@ pub fn chat(path: &str, chat: &Chat) -> impl FnOnce(&mut ServiceConfig) + Clone 
 /// | request | answer |
 /// | --- | --- |
 /// | `POST` with a run request as JSON | 200 and the events of the run; 400, 413 or 415 with a sentence for a body that is none; 503 and `retry-after` while the chat drains or is full |
-/// | `DELETE ?runId=` | 204, and the run ends with RUN_ERROR `aborted`; 404 for a run that the caller does not own |
+/// | `DELETE ?runId=&threadId=` | 204, and the run ends with RUN_ERROR `aborted`; 404 for a run that the caller does not own. A caller that [`authorize`](Self::authorize) knows may leave `threadId` out |
 /// | `OPTIONS` | 204, with CORS headers for an allowed origin |
 ///
 /// A client that goes away cancels its run, see [`OnDetach`](roscius_actors::chat::OnDetach).
@@ -296,6 +296,15 @@ async fn start(
 struct CancelQuery {
     #[serde(rename = "runId")]
     run_id: RunId,
+    #[serde(rename = "threadId")]
+    thread_id: Option<ThreadId>,
+}
+
+impl Endpoint {
+    fn cancel(&self, caller: &Caller, asked: &CancelQuery) -> bool {
+        let thread = asked.thread_id.as_ref();
+        self.runs.cancel(&caller.owner, &asked.run_id, thread)
+    }
 }
 
 async fn cancel(endpoint: Endpoint, request: HttpRequest) -> HttpResponse {
@@ -306,9 +315,7 @@ async fn cancel(endpoint: Endpoint, request: HttpRequest) -> HttpResponse {
     let query = Query::<CancelQuery>::from_query(request.query_string());
     let mut response = match query {
         Err(_) => refused(StatusCode::BAD_REQUEST, &"cancelling needs ?runId="),
-        Ok(query) if endpoint.runs.cancel(&caller.owner, &query.run_id) => {
-            HttpResponse::new(StatusCode::NO_CONTENT)
-        }
+        Ok(query) if endpoint.cancel(&caller, &query) => HttpResponse::new(StatusCode::NO_CONTENT),
         Ok(_) => refused(StatusCode::NOT_FOUND, &"no such run"),
     };
     cors.apply(response.headers_mut(), "");

@@ -385,6 +385,25 @@ fn only_the_owner_cancels_a_run_and_its_stream_says_so() {
 }
 
 #[test]
+fn a_run_that_nobody_owns_is_cancelled_by_who_knows_its_thread() {
+    let served = serve(&chat(&slow_text(), vec![]));
+    let (head, mut wire) = served.post("/api/chat", &input("r"));
+    wire.until("TEXT_MESSAGE_CONTENT");
+    for (query, status) in [
+        ("runId=r", 404),
+        ("runId=r&threadId=", 404),
+        ("runId=r&threadId=another", 404),
+        ("runId=r&threadId=t", 204),
+    ] {
+        let path = format!("/api/chat?{query}");
+        let (head, _) = served.request("DELETE", &path, &[], "");
+        assert_eq!(head.status, status, "{query}");
+    }
+    let last = events(&wire.body(&head)).pop().unwrap();
+    assert_eq!(code(&last), Some("aborted"));
+}
+
+#[test]
 fn a_drain_ends_every_stream_and_refuses_new_runs() {
     let chat = chat(&slow_text(), vec![]);
     let served = serve(&chat);

@@ -13,7 +13,7 @@ use roscius_actors::{
     run::{RunError, RunHandle},
     wire::{
         agui::Event,
-        ids::{Owner, RunId},
+        ids::{Owner, RunId, ThreadId},
     },
 };
 use tokio::sync::oneshot;
@@ -69,8 +69,15 @@ impl Runs for Chat {
         .boxed_local()
     }
 
-    fn cancel(&self, owner: &Owner, run: &RunId) -> bool {
-        Chat::cancel(self, owner, run)
+    fn cancel(&self, owner: &Owner, run: &RunId, thread: Option<&ThreadId>) -> bool {
+        // Everybody is the anonymous owner, so that the id of a run alone says too little.
+        let found = self
+            .find(owner, run)
+            .filter(|run| !owner.is_anonymous() || thread == Some(run.thread()));
+        if let Some(run) = &found {
+            run.cancel();
+        }
+        found.is_some()
     }
 
     fn is_draining(&self) -> bool {

@@ -80,7 +80,7 @@ impl Runs for Played {
         .boxed_local()
     }
 
-    fn cancel(&self, owner: &Owner, run: &RunId) -> bool {
+    fn cancel(&self, owner: &Owner, run: &RunId, _: Option<&ThreadId>) -> bool {
         *owner == Owner::new("ada") && *run == RunId::from("r")
     }
 
