@@ -17,6 +17,7 @@ pub mod message;
 pub mod mrtr;
 pub mod negotiate;
 pub mod param_headers;
+pub mod quota;
 pub mod resource_metadata;
 pub mod result_text;
 pub mod resume;

@@ -24,6 +24,7 @@ mod options;
 mod pages;
 mod prepare;
 mod prompts;
+mod rate;
 mod reply;
 mod resources;
 mod running;
@@ -39,11 +40,11 @@ pub(crate) use self::capability::ClientCapabilities;
 pub use self::stdio::{serve_io, serve_stdio};
 pub use self::{
     builder::McpServerBuilder, caching::Cached, changes::Changes, error::ServerError,
-    fault::ServerFault, handling::Handling, options::Options, stream::EventStream,
+    fault::ServerFault, handling::Handling, options::Options, rate::RateLimit, stream::EventStream,
 };
 use self::{
     caching::Caching, changes::Listeners, drain::Work, fault::FaultHook, gate::Gate,
-    listing::Listings, pages::Paging, prompts::Prompts, resources::Resources,
+    listing::Listings, pages::Paging, prompts::Prompts, rate::Limiter, resources::Resources,
 };
 pub use crate::session::SessionLimits;
 use crate::{
@@ -114,6 +115,7 @@ struct Inner {
     keep_alive: Duration,
     work: Work,
     gate: Gate,
+    limiter: Option<Limiter>,
     on_error: Option<FaultHook>,
 }
 

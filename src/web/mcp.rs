@@ -159,6 +159,7 @@ impl Endpoint {
         if request.method() == Method::OPTIONS {
             return self.guard.preflight(&cors, METHODS, REQUEST_HEADERS);
         }
+        let peer = request.peer_addr().map(|peer| peer.ip());
         let options = match &self.authorize {
             None => Options::new(),
             Some(hook) => match hook.call(request.clone()).await {
@@ -169,6 +170,7 @@ impl Endpoint {
                 }
             },
         };
+        let options = options.or_peer(peer);
         let options = if self.server.wants_token(&options) {
             let token = Values(request.headers()).one(&header::AUTHORIZATION);
             match self.server.authenticate(token, options).await {

@@ -58,6 +58,12 @@ impl McpServer {
 }
 
 fn join(responses: Vec<Response>) -> Response {
+    // One status says what became of all: only if they share it is it anything but 200.
+    let answers = |response: &&Response| !matches!(response.body, Body::Empty);
+    let mut answered = responses.iter().filter(answers);
+    let all_over_rate = answered.all(|response| response.status == 429);
+    let retry_after = responses.iter().filter_map(|response| response.retry_after);
+    let retry_after = retry_after.max().filter(|_| all_over_rate);
     let bodies: Vec<Bytes> = responses
         .into_iter()
         .filter_map(|response| match response.body {
@@ -75,5 +81,7 @@ fn join(responses: Vec<Response>) -> Response {
         out.extend_from_slice(body);
     }
     out.extend_from_slice(b"]");
-    Response::json(200, out.freeze())
+    let mut joined = Response::json(if all_over_rate { 429 } else { 200 }, out.freeze());
+    joined.retry_after = retry_after;
+    joined
 }

@@ -16,6 +16,7 @@ use super::{
     listing::{Listings, Offer, Profile},
     pages::Paging,
     prompts::Prompts,
+    rate::{Limiter, RateLimit},
     resources::Resources,
     skills::Served,
 };
@@ -64,6 +65,7 @@ pub struct McpServerBuilder {
     max_body_bytes: usize,
     keep_alive: Duration,
     pub(super) gate: GateSettings,
+    pub(super) rate_limit: Option<RateLimit>,
     pub(super) on_error: Option<FaultHook>,
 }
 
@@ -94,6 +96,7 @@ impl McpServerBuilder {
             max_body_bytes: MAX_BODY_BYTES,
             keep_alive: KEEP_ALIVE,
             gate: GateSettings::default(),
+            rate_limit: None,
             on_error: None,
         }
     }
@@ -345,6 +348,7 @@ impl McpServerBuilder {
             keep_alive: self.keep_alive,
             work: Work::default(),
             gate: self.gate.build()?,
+            limiter: self.rate_limit.map(Limiter::new),
             on_error: self.on_error,
         });
         if let Some(changes) = &server.changes {

@@ -207,6 +207,11 @@ impl McpServer {
         let meta = params.meta.as_deref();
         let version = meta.and_then(|meta| meta.protocol_version.as_deref());
         let mut era = era::choose(head.protocol_version, version);
+        if let Some(id) = message.id
+            && let Some(refused) = self.over_rate(Some(id.get()), era.is_modern(), &options)
+        {
+            return refused.into();
+        }
         let session = match self.session_of(head, era, &message.method, &options) {
             Ok(session) => session,
             Err(refused) => return refused.into(),

@@ -91,6 +91,9 @@ impl McpServer {
         if get && self.0.work.is_draining() {
             return self.draining(false).into();
         }
+        if let Some(refused) = get.then(|| self.over_rate(None, false, options)).flatten() {
+            return refused.into();
+        }
         if get && !http::accepts(head.accept, "text/event-stream") {
             let message = "Not Acceptable: Client must accept text/event-stream";
             return refuse(406, code::SERVER_ERROR, message).into();

@@ -1,6 +1,6 @@
 //! What the host knows about one request.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use crate::{
     tool::Context,
@@ -11,6 +11,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub(super) auth: Option<Arc<AuthInfo>>,
+    pub(super) peer: Option<IpAddr>,
     pub(super) context: Option<Context>,
     pub(super) trusted: bool,
     pub(super) headerless: bool,
@@ -27,6 +28,22 @@ impl Options {
     #[must_use]
     pub fn auth_info(mut self, auth: AuthInfo) -> Self {
         self.auth = Some(Arc::new(auth));
+        self
+    }
+
+    /// Says from which address the request came; the services of actix-web say it by themselves.
+    /// Behind a proxy that is the proxy's, until the host gives the one that a proxy it trusts
+    /// names.
+    #[must_use]
+    pub const fn peer(mut self, address: IpAddr) -> Self {
+        self.peer = Some(address);
+        self
+    }
+
+    /// Says from which address the request came, unless somebody has said it.
+    #[must_use]
+    pub fn or_peer(mut self, address: Option<IpAddr>) -> Self {
+        self.peer = self.peer.or(address);
         self
     }
 

@@ -136,7 +136,7 @@ pub struct Response<B> {
     pub status: u16,
     /// `Allow`, on 405.
     pub allow: Option<&'static str>,
-    /// `Retry-After` in seconds, on 503.
+    /// `Retry-After` in seconds, on 429 and 503.
     pub retry_after: Option<u32>,
     /// `WWW-Authenticate`, on 401 and 403.
     pub www_authenticate: Option<Box<str>>,
