@@ -1,6 +1,8 @@
 //! The server on a pair of pipes: what goes in and out, line by line.
 #![cfg(feature = "stdio")]
 
+mod listen;
+
 use std::{
     future::Future,
     io,

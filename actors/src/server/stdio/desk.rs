@@ -47,8 +47,9 @@ pub(super) struct Desk {
     version: Option<String>,
     /// 2025: the session, on a server that keeps them.
     session: Option<SessionId>,
-    /// 2025: what the session sends by itself.
-    stream: FuturesUnordered<LocalBoxFuture<'static, ()>>,
+    /// What the server says by itself, without an end of its own: the stream of a 2025 session, and
+    /// those that 2026 clients listen to.
+    streams: FuturesUnordered<Running>,
 }
 
 /// What has to be known of a message before it is handled.
@@ -78,7 +79,7 @@ impl Desk {
             cancels: IndexMap::new(),
             version: None,
             session: None,
-            stream: FuturesUnordered::new(),
+            streams: FuturesUnordered::new(),
         }
     }
 
@@ -94,22 +95,24 @@ impl Desk {
                     Some(Line::Text(line)) => self.message(&line).await,
                     Some(Line::TooLong) => self.too_long().await,
                 },
-                Some(ended) = self.running.next(), if !self.running.is_empty() => {
-                    if let Some(id) = ended {
-                        self.cancels.swap_remove(&id);
-                    }
-                }
-                Some(()) = self.stream.next(), if !self.stream.is_empty() => {}
+                Some(ended) = self.running.next(), if !self.running.is_empty() => self.ended(ended),
+                Some(ended) = self.streams.next(), if !self.streams.is_empty() => self.ended(ended),
             }
+        }
+    }
+
+    fn ended(&mut self, id: Option<RequestId>) {
+        if let Some(id) = id {
+            self.cancels.swap_remove(&id);
         }
     }
 
     /// Lets what runs end within a deadline; then it is cancelled.
     pub(super) async fn drain(&mut self, deadline: Duration) {
-        let (running, stream) = (&mut self.running, &mut self.stream);
+        let (running, streams) = (&mut self.running, &mut self.streams);
         let rest = async { while running.next().await.is_some() {} };
         let listen = async {
-            while stream.next().await.is_some() {}
+            while streams.next().await.is_some() {}
             future::pending::<()>().await;
         };
         tokio::select! {
@@ -148,7 +151,10 @@ impl Desk {
             return self.send(refusal).await;
         }
         let handling = self.handle(Method::Post, line);
-        if handling.ready().is_some() {
+        let ready = handling.ready();
+        // Such a stream goes on until the client has enough of it; the next message is behind it.
+        let endless = ready.is_some_and(|response| matches!(response.body, Body::Stream(_)));
+        if ready.is_some() && !endless {
             let response = handling.await;
             if method == "initialize" {
                 self.greet(&response);
@@ -160,7 +166,7 @@ impl Desk {
             self.cancels.insert(id.clone(), cancel.clone());
         }
         let output = self.output.clone();
-        self.running.push(Box::pin(async move {
+        let running: Running = Box::pin(async move {
             let answer = async { forward(handling.await, &output).await };
             tokio::select! {
                 // The spec wants nothing to be sent for a request once it is cancelled.
@@ -169,7 +175,12 @@ impl Desk {
                 () = answer => {}
             }
             id
-        }));
+        });
+        if endless {
+            self.streams.push(running);
+        } else {
+            self.running.push(running);
+        }
     }
 
     /// Refuses a request that could not be told from another, or is one too many.
@@ -220,8 +231,9 @@ impl Desk {
         self.session = response.session.clone();
         let stream = self.handle(Method::Get, b"");
         let output = self.output.clone();
-        self.stream.push(Box::pin(async move {
+        self.streams.push(Box::pin(async move {
             forward(stream.await, &output).await;
+            None
         }));
     }
 
