@@ -13,6 +13,7 @@ target="${CARGO_TARGET_DIR:-$PWD/target}"
 case "$target" in /*) ;; *) target="$PWD/$target" ;; esac
 export ROSCIUS_BIN="${ROSCIUS_BIN:-$target/debug/roscius}"
 export FIXTURE_HOST="${FIXTURE_HOST:-$target/debug/examples/fixture_host}"
+export RMCP_CLIENT="${RMCP_CLIENT:-$target/peers/debug/rmcp-client}"
 
 for tool in cargo npm; do
   command -v "$tool" >/dev/null || { echo "test.sh: $tool is needed and not on PATH" >&2; exit 2; }
@@ -22,7 +23,11 @@ logs="$(mktemp -d "${TMPDIR:-/tmp}/roscius-test.XXXXXX")"
 trap 'rm -rf "$logs"' EXIT
 
 # What the tests start has to be there before them, built as the tests are, so that nothing is built twice.
-build() { cargo build --locked --workspace --features roscius/stdio --bins --examples; }
+build() {
+  cargo build --locked --workspace --features roscius/stdio --bins --examples
+  # A workspace of its own, so that no other MCP library is in ours.
+  cargo build --locked --manifest-path tests/peers/rmcp/Cargo.toml --target-dir "$target/peers"
+}
 rust() { cargo test --locked --workspace --features roscius/stdio --no-fail-fast; }
 npm_tests() { # npm_tests <folder>
   [ -f "$1/package-lock.json" ] || { echo "$1 has no package-lock.json" >&2; return 1; }

@@ -11,6 +11,10 @@ export const scenarios = resolve(here, 'scenarios')
 const debug = resolve(here, '../../target/debug')
 const roscius = resolve(process.env.ROSCIUS_BIN ?? resolve(debug, 'roscius'))
 const fixtureHost = resolve(process.env.FIXTURE_HOST ?? resolve(debug, 'examples/fixture_host'))
+/** A server with a bit of everything, for MCP clients. */
+export const mcpHost = resolve(dirname(fixtureHost), 'mcp_host')
+/** The client of `tests/peers/rmcp`. */
+export const rmcpClient = resolve(process.env.RMCP_CLIENT ?? resolve(debug, '../peers/debug/rmcp-client'))
 
 const URL_LINE = /http:\/\/127\.0\.0\.1:\d+/
 const START_MS = 20_000
@@ -83,6 +87,11 @@ export function startServe(args = [], env = {}) {
 /** Starts an example that serves until it is ended. */
 export function startExample(name) {
   return start(resolve(dirname(fixtureHost), name), ['--serve'])
+}
+
+/** Starts the host with a bit of everything. */
+export function startMcpHost() {
+  return start(mcpHost, [])
 }
 
 /** Starts the fixture host with a scenario file. */

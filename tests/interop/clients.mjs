@@ -1,0 +1,206 @@
+// The MCP clients of other makers behind one face: methods by their MCP names, and what came in beside the answers.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport as OldStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import * as schemas from '@modelcontextprotocol/sdk/types.js'
+import { rmcpClient } from './host.mjs'
+
+export const V2025 = '2025-11-25'
+export const V2026 = '2026-07-28'
+
+const NOTIFICATIONS = {
+  'notifications/message': schemas.LoggingMessageNotificationSchema,
+  'notifications/resources/updated': schemas.ResourceUpdatedNotificationSchema,
+  'notifications/resources/list_changed': schemas.ResourceListChangedNotificationSchema,
+  'notifications/tools/list_changed': schemas.ToolListChangedNotificationSchema,
+  'notifications/prompts/list_changed': schemas.PromptListChangedNotificationSchema,
+}
+
+const QUESTIONS = {
+  elicitation: ['elicitation/create', schemas.ElicitRequestSchema, { elicitation: { form: {} } }],
+  sampling: ['sampling/createMessage', schemas.CreateMessageRequestSchema, { sampling: {} }],
+  roots: ['roots/list', schemas.ListRootsRequestSchema, { roots: {} }],
+}
+
+/** The answer to a question: of its own message, or of its kind. */
+const answerOf = (answer, params) => answer[params?.message] ?? answer
+
+/** What the two generations of the TypeScript SDK have in common. */
+async function typescript(client, transport, answers, on) {
+  const events = []
+  const note = (event, params) => void events.push({ event, params })
+  for (const [kind, answer] of Object.entries(answers)) {
+    const [method, schema] = QUESTIONS[kind]
+    on.request(method, schema, async (request) => {
+      note(method, request.params)
+      return answerOf(answer, request.params)
+    })
+  }
+  for (const [method, schema] of Object.entries(NOTIFICATIONS)) {
+    on.notification(method, schema, (notification) => note(method, notification.params))
+  }
+  client.onerror = (error) => note('error', error)
+  try {
+    await client.connect(transport)
+  } catch (error) {
+    await client.close().catch(() => {})
+    throw error
+  }
+  let subscription
+  const methods = {
+    ping: () => client.ping(),
+    'tools/list': (params, options) => client.listTools(params, options),
+    'tools/call': (params, options) =>
+      on.call(params, { ...options, onprogress: (progress) => note('notifications/progress', progress) }),
+    'resources/list': (params, options) => client.listResources(params, options),
+    'resources/templates/list': (params, options) => client.listResourceTemplates(params, options),
+    'resources/read': (params, options) => client.readResource(params, options),
+    'resources/subscribe': (params, options) => client.subscribeResource(params, options),
+    'resources/unsubscribe': (params, options) => client.unsubscribeResource(params, options),
+    'prompts/list': (params, options) => client.listPrompts(params, options),
+    'prompts/get': (params, options) => client.getPrompt(params, options),
+    'completion/complete': (params, options) => client.complete(params, options),
+    'logging/setLevel': (params, options) => client.setLoggingLevel(params.level, options),
+    'subscriptions/listen': async (params, options) => {
+      subscription = await client.listen(params, options)
+      return subscription.honoredFilter
+    },
+  }
+  return {
+    events,
+    server: client.getServerVersion(),
+    instructions: client.getInstructions(),
+    request: (method, params, options = {}) => methods[method](params, options),
+    async close() {
+      await subscription?.close()
+      // A session stays until it is deleted or idle.
+      await transport.terminateSession?.()
+      await client.close()
+    },
+    leave: () => client.close(),
+  }
+}
+
+const capabilities = (answers) => Object.assign({}, ...Object.keys(answers).map((kind) => QUESTIONS[kind][2]))
+const headers = (token) => (token ? { requestInit: { headers: { authorization: `Bearer ${token}` } } } : {})
+
+function modern(mode) {
+  return async ({ url, token, command }, answers = {}) => {
+    const options = { capabilities: capabilities(answers), versionNegotiation: { mode } }
+    const client = new Client({ name: 'interop', version: '1.0.0' }, options)
+    const transport = url
+      ? new StreamableHTTPClientTransport(new URL(url), headers(token))
+      : new StdioClientTransport({ command: command[0], args: command.slice(1), stderr: 'ignore' })
+    const session = await typescript(client, transport, answers, {
+      request: (method, _schema, handler) => client.setRequestHandler(method, handler),
+      notification: (method, _schema, handler) => client.setNotificationHandler(method, handler),
+      call: (params, options) => client.callTool(params, options),
+    })
+    return Object.assign(session, { version: client.getNegotiatedProtocolVersion() })
+  }
+}
+
+async function old({ url, token, command }, answers = {}) {
+  const client = new OldClient({ name: 'interop', version: '1.0.0' }, { capabilities: capabilities(answers) })
+  const transport = url
+    ? new OldTransport(new URL(url), headers(token))
+    : new OldStdio({ command: command[0], args: command.slice(1), stderr: 'ignore' })
+  let version = V2025
+  if (url) {
+    // Over HTTP the client tells its transport what was agreed on; it has no getter.
+    transport.setProtocolVersion = (agreed) => {
+      version = agreed
+      OldTransport.prototype.setProtocolVersion.call(transport, agreed)
+    }
+  }
+  const session = await typescript(client, transport, answers, {
+    request: (_method, schema, handler) => client.setRequestHandler(schema, handler),
+    notification: (_method, schema, handler) => client.setNotificationHandler(schema, handler),
+    call: (params, options) => client.callTool(params, undefined, options),
+  })
+  return Object.assign(session, { version })
+}
+
+/** The program in `tests/peers/rmcp`. */
+function rmcp(lifecycle) {
+  return async (place, answers = {}) => {
+    const child = spawn(rmcpClient, [JSON.stringify({ ...place, lifecycle, answers })], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
+    const events = []
+    const open = new Map()
+    const ended = once(child, 'exit')
+    let connected
+    const first = new Promise((done, fail) => (connected = { done, fail }))
+    ended.then(() => {
+      const error = new Error('the client ended')
+      connected.fail(error)
+      for (const { fail } of open.values()) fail(error)
+    })
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const message = JSON.parse(line)
+      if (message.event === 'connected') connected.done(message.params)
+      else if (message.event === 'failed') connected.fail(new Error(message.params.message))
+      else if (message.event) events.push(message)
+      else {
+        const request = open.get(message.id)
+        open.delete(message.id)
+        if (!request) return
+        if (message.error) request.fail(Object.assign(new Error(message.error.message), { code: message.error.code }))
+        else request.done(message.result)
+      }
+    })
+    let info
+    try {
+      info = await first
+    } catch (error) {
+      child.kill('SIGKILL')
+      await ended
+      throw error
+    }
+    let last = 0
+    const command = (method, params) =>
+      new Promise((done, fail) => {
+        const id = ++last
+        open.set(id, { done, fail })
+        child.stdin.write(`${JSON.stringify({ id, do: method, params })}\n`)
+      })
+    const leave = async () => {
+      child.stdin.end()
+      await ended
+    }
+    return {
+      events,
+      version: info.protocolVersion,
+      server: info.serverInfo,
+      instructions: info.instructions,
+      request(method, params, { signal } = {}) {
+        const answer = command(method, params)
+        const id = last
+        signal?.addEventListener('abort', () => {
+          open.get(id)?.fail(signal.reason)
+          open.delete(id)
+          void command('cancel', id)
+        })
+        return answer
+      },
+      close: leave,
+      leave,
+    }
+  }
+}
+
+/** Every client: its name, what it speaks, how it connects, and the code it gives for a resource that is not there. */
+export const clients = [
+  { name: 'TypeScript 2.x', version: V2026, open: modern('auto'), notFound: -32602 },
+  // It gives the code of 2026 whatever came.
+  { name: 'TypeScript 2.x as 2025', version: V2025, open: modern('legacy'), notFound: -32602 },
+  { name: 'TypeScript 1.x', version: V2025, open: old, notFound: -32002 },
+  { name: 'rmcp', version: V2026, open: rmcp('discover'), notFound: -32602 },
+  { name: 'rmcp as 2025', version: V2025, open: rmcp('initialize'), notFound: -32002 },
+]

@@ -1,0 +1,113 @@
+//! An MCP server as applications have one, for the clients of other makers.
+//!
+//! ```text
+//! mcp_host                     HTTP on a free port, until SIGTERM; the first line has the address
+//! mcp_host --stdio stateless   one server on standard input and output
+//! mcp_host --stdio memory      the same with sessions
+//! ```
+//!
+//! Every server has the same tools, resources and prompts. Over HTTP there are four: `/stateless`,
+//! `/memory`, and `/protected/stateless` and `/protected/memory`, which ask for bearer tokens:
+//! `reader` has the scope `notes:read`, `writer` has `notes:write` as well.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a host for tests: whatever it did not expect ends it"
+)]
+
+mod served;
+
+use std::time::{Duration, SystemTime};
+
+use actix_web::{
+    App, HttpServer,
+    rt::signal::unix::{SignalKind, signal},
+    web::ServiceConfig,
+};
+use roscius::{
+    prelude::*,
+    server::{McpServerBuilder, ServerFault},
+    web,
+    wire::{auth::AuthInfo, oauth::OAuthError},
+};
+
+/// Calls that are open when the host is told to end get this long.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// Knows the two tokens.
+async fn verify(token: String) -> Result<AuthInfo, OAuthError> {
+    let scopes: &[&str] = match token.as_str() {
+        "reader" => &["notes:read"],
+        "writer" => &["notes:read", "notes:write"],
+        _ => return Err(OAuthError::invalid_token("the token is not known")),
+    };
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let in_an_hour = now.expect("a clock after 1970").as_secs() + 3600;
+    let caller = AuthInfo::new(token.clone(), "interop").subject(token);
+    Ok(caller.scopes(scopes.iter().copied()).expires_at(in_an_hour))
+}
+
+fn plain(sessions: Sessions) -> McpServerBuilder {
+    served::server(sessions).on_error(|fault: &ServerFault| eprintln!("{fault}"))
+}
+
+fn protected(sessions: Sessions) -> McpServerBuilder {
+    plain(sessions).auth(verify).required_scopes(["notes:read"])
+}
+
+fn sessions(name: &str) -> Sessions {
+    match name {
+        "memory" => Sessions::Memory,
+        _ => Sessions::Stateless,
+    }
+}
+
+#[actix_web::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, name] = arguments.as_slice()
+        && flag == "--stdio"
+    {
+        let server = plain(sessions(name)).build()?;
+        return Ok(roscius::server::serve_stdio(server).await?);
+    }
+    serve().await
+}
+
+async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+    let mut servers = Vec::new();
+    for name in ["stateless", "memory"] {
+        servers.push((format!("/{name}"), plain(sessions(name)).build()?));
+        let server = protected(sessions(name)).build()?;
+        servers.push((format!("/protected/{name}"), server));
+    }
+    let served = servers.clone();
+    let app = HttpServer::new(move || {
+        let servers = served.clone();
+        App::new().configure(move |config: &mut ServiceConfig| {
+            for (path, server) in &servers {
+                config.configure(web::mcp(path, server));
+            }
+        })
+    })
+    // Sessions have to be found from a worker that did not open them.
+    .workers(2)
+    .tcp_nodelay(true)
+    .h1_allow_half_closed(false)
+    .disable_signals()
+    .shutdown_timeout(1)
+    .bind(("127.0.0.1", 0))?;
+    let address = *app.addrs().first().ok_or("no address")?;
+    println!("http://{address}");
+    let app = app.run();
+    let handle = app.handle();
+    actix_web::rt::spawn(app);
+    signal(SignalKind::terminate())?.recv().await;
+    for (_, server) in &servers {
+        server.drain(DRAIN).await;
+    }
+    handle.stop(true).await;
+    Ok(())
+}
