@@ -18,6 +18,7 @@ pub mod mrtr;
 pub mod negotiate;
 pub mod param_headers;
 pub mod quota;
+pub mod redaction;
 pub mod resource_metadata;
 pub mod result_text;
 pub mod resume;

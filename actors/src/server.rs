@@ -3,6 +3,7 @@
 //! [`McpServer::handle`] takes a framework-free request. Everything that can be decided is decided
 //! while it is called; the future it gives holds nothing of the request.
 
+mod audit;
 mod batch;
 mod builder;
 mod caching;
@@ -20,6 +21,7 @@ mod handling;
 mod listing;
 mod memory;
 mod methods;
+mod observation;
 mod options;
 mod pages;
 mod prepare;
@@ -38,15 +40,24 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 pub(crate) use self::capability::ClientCapabilities;
 #[cfg(feature = "stdio")]
 pub use self::stdio::{serve_io, serve_stdio};
-pub use self::{
-    builder::McpServerBuilder, caching::Cached, changes::Changes, error::ServerError,
-    fault::ServerFault, handling::Handling, options::Options, rate::RateLimit, stream::EventStream,
-};
 use self::{
-    caching::Caching, changes::Listeners, drain::Work, fault::FaultHook, gate::Gate,
-    listing::Listings, pages::Paging, prompts::Prompts, rate::Limiter, resources::Resources,
+    audit::AuditHook, caching::Caching, changes::Listeners, drain::Work, fault::FaultHook,
+    gate::Gate, listing::Listings, pages::Paging, prompts::Prompts, rate::Limiter,
+    resources::Resources,
 };
-pub use crate::session::SessionLimits;
+pub use self::{
+    audit::{Audit, AuditOutcome, RefusedBy},
+    builder::McpServerBuilder,
+    caching::Cached,
+    changes::Changes,
+    error::ServerError,
+    fault::ServerFault,
+    handling::Handling,
+    options::Options,
+    rate::RateLimit,
+    stream::EventStream,
+};
+pub use crate::{machine::redaction::Redaction, session::SessionLimits};
 use crate::{
     machine::{param_headers::ParamHeader, seal::SealKey},
     session::SessionStore,
@@ -117,6 +128,7 @@ struct Inner {
     gate: Gate,
     limiter: Option<Limiter>,
     on_error: Option<FaultHook>,
+    audit: Option<AuditHook>,
 }
 
 /// A tool and what is known about it since the build.

@@ -1,5 +1,6 @@
 //! What operators of a server bound and hear of: over HTTP, in sessions, in arrays and on pipes.
 
+mod audit;
 mod rate;
 
 use roscius::{

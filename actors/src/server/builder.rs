@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Cached, Entry, Inner, McpServer, OutputShape, Reply, Sampling, ServerError, Sessions,
+    audit::AuditSettings,
     caching::Caching,
     changes::{Changes, Listeners},
     drain::Work,
@@ -67,6 +68,7 @@ pub struct McpServerBuilder {
     pub(super) gate: GateSettings,
     pub(super) rate_limit: Option<RateLimit>,
     pub(super) on_error: Option<FaultHook>,
+    pub(super) audit: AuditSettings,
 }
 
 impl McpServerBuilder {
@@ -98,6 +100,7 @@ impl McpServerBuilder {
             gate: GateSettings::default(),
             rate_limit: None,
             on_error: None,
+            audit: AuditSettings::default(),
         }
     }
 
@@ -350,6 +353,7 @@ impl McpServerBuilder {
             gate: self.gate.build()?,
             limiter: self.rate_limit.map(Limiter::new),
             on_error: self.on_error,
+            audit: self.audit.build(),
         });
         if let Some(changes) = &server.changes {
             changes.add(&server);

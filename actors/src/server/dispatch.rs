@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::json;
+use tracing::Span;
 
 use super::{
-    Handling, Inner, McpServer, Options, OutputShape, Reply, Response, Sessions, memory,
+    Handling, Inner, McpServer, Options, OutputShape, Reply, Response, Sessions,
+    audit::AuditOutcome,
+    memory,
     methods::{self, MethodDef, Mirror},
+    observation::Observation,
     reply,
     running::Members,
+    trace,
 };
 use crate::{
     machine::{
@@ -19,7 +24,7 @@ use crate::{
     },
     session::Session,
     wire::{
-        http::{self, Body, Head, Method, Request},
+        http::{self, Head, Method, Request},
         jsonrpc::{RpcError, code},
         mcp::envelope::{Envelope, Meta, Params},
         version::{LEGACY, MODERN, is_modern},
@@ -41,6 +46,7 @@ pub(super) struct Call<'a> {
     pub(super) streams: bool,
     /// 2025, on a server that keeps sessions.
     pub(super) session: Option<Arc<Session>>,
+    pub(super) span: Span,
 }
 
 impl Call<'_> {
@@ -206,60 +212,99 @@ impl McpServer {
         let params = message.params.as_deref().unwrap_or(&none);
         let meta = params.meta.as_deref();
         let version = meta.and_then(|meta| meta.protocol_version.as_deref());
-        let mut era = era::choose(head.protocol_version, version);
-        if let Some(id) = message.id
-            && let Some(refused) = self.over_rate(Some(id.get()), era.is_modern(), &options)
-        {
-            return refused.into();
-        }
-        let session = match self.session_of(head, era, &message.method, &options) {
-            Ok(session) => session,
-            Err(refused) => return refused.into(),
-        };
+        let era = era::choose(head.protocol_version, version);
         let Some(id) = message.id else {
-            if let Some(session) = &session {
-                memory::notification(session, &message.method, params);
-            }
-            return notification(head, message, era);
+            return self.notification(head, message, era, &options);
         };
-        if self.0.work.is_draining() {
-            return self.draining(era.is_modern()).into();
-        }
-        if let Some(session) = &session {
-            era = Era::Legacy(session.version());
-        }
-        let as_events = streams && self.0.reply == Reply::Sse && !era.is_modern();
-        let call = Call {
+        let method = methods::find(&message.method);
+        let observation = Observation::begin(&self.0, method, (id.get(), params), &options);
+        let mut call = Call {
             id: id.get(),
             era,
             head,
             params,
             options,
             streams,
-            session,
+            session: None,
+            span: Span::none(),
         };
-        let method = methods::find(&message.method);
-        if era.is_modern() {
-            let checked = self.check_modern(&call, message, meta, method);
+        let span = trace::request(&message.method, method, &call);
+        call.span = span.clone();
+        let handling = span.in_scope(|| self.request(call, message, method, wrong));
+        if let Some(response) = handling.ready() {
+            trace::end(&span, AuditOutcome::of(response));
+        }
+        match observation {
+            Some(observation) => handling.observed(observation),
+            None => handling,
+        }
+    }
+
+    fn request(
+        &self,
+        mut call: Call<'_>,
+        message: &Envelope<'_>,
+        method: Option<&'static MethodDef>,
+        wrong: Option<&RpcError>,
+    ) -> Handling {
+        let (head, params) = (call.head, call.params);
+        let modern = call.era.is_modern();
+        if let Some(refused) = self.over_rate(Some(call.id), modern, &call.options) {
+            return refused.into();
+        }
+        call.session = match self.session_of(head, call.era, &message.method, &call.options) {
+            Ok(session) => session,
+            Err(refused) => return refused.into(),
+        };
+        if self.0.work.is_draining() {
+            return self.draining(modern).into();
+        }
+        if let Some(session) = &call.session {
+            call.era = Era::Legacy(session.version());
+        }
+        if modern {
+            let checked = self.check_modern(&call, message, params.meta.as_deref(), method);
             if let Err((status, error)) = checked {
                 return call.error_status(status, &error);
             }
-        } else if let Err((status, error)) = self.check_legacy(era, head, params) {
+        } else if let Err((status, error)) = self.check_legacy(call.era, head, params) {
             return call.error_status(status, &error);
         }
-        let serve = method.and_then(|method| {
-            if era.is_modern() {
-                method.modern
-            } else {
-                method.legacy
-            }
-        });
+        let as_events = call.streams && self.0.reply == Reply::Sse && !modern;
+        let serve = method.and_then(|method| if modern { method.modern } else { method.legacy });
         match (serve, wrong) {
             (None, _) => call.not_found(),
             (Some(_), Some(wrong)) => call.error(wrong),
             (Some(serve), None) if as_events => serve(self, call).into_events(),
             (Some(serve), None) => serve(self, call),
         }
+    }
+
+    /// Handles a notification: it has no answer, and none that clients send over HTTP means anything
+    /// without a session.
+    fn notification(
+        &self,
+        head: &Head<'_>,
+        message: &Envelope<'_>,
+        era: Era,
+        options: &Options,
+    ) -> Handling {
+        match self.session_of(head, era, &message.method, options) {
+            Ok(Some(session)) => {
+                let none = Params::default();
+                let params = message.params.as_deref().unwrap_or(&none);
+                memory::notification(&session, &message.method, params);
+            }
+            Ok(None) => {}
+            Err(refused) => return refused.into(),
+        }
+        if era.is_modern() && head.mcp_method.is_some() {
+            let checked = check_plain("mcp-method", head.mcp_method, &message.method);
+            if let Err(error) = checked {
+                return reply::refuse(400, None, true, &error).into();
+            }
+        }
+        Response::empty(202).into()
     }
 
     /// The order satisfies every reading of the spec: the header is there, `_meta` is complete,
@@ -395,15 +440,4 @@ fn unknown_version(head: &Head<'_>) -> RpcError {
         LEGACY.join(", "),
     );
     RpcError::new(code::SERVER_ERROR, message)
-}
-
-/// A notification has no answer. None that clients send over HTTP means anything without a session.
-fn notification(head: &Head<'_>, message: &Envelope<'_>, era: Era) -> Handling {
-    if era.is_modern() && head.mcp_method.is_some() {
-        let checked = check_plain("mcp-method", head.mcp_method, &message.method);
-        if let Err(error) = checked {
-            return reply::refuse(400, None, true, &error).into();
-        }
-    }
-    Response::new(202, Body::Empty).into()
 }

@@ -12,7 +12,10 @@ use super::{Entry, Handling, McpServer, McpServerBuilder, Options, Response, Ser
 use crate::{
     machine::bearer::{BearerGate, Denial},
     ports::token_verifier::TokenVerifier,
-    wire::http::{Head, Method, Request},
+    wire::{
+        auth::AuthInfo,
+        http::{Head, Method, Request},
+    },
 };
 
 /// Headers that are read besides those of [`Head`], when a request has to wait for its token.
@@ -123,16 +126,23 @@ impl McpServer {
         };
         let token = match self.0.gate.bearer.token(authorization) {
             Ok(token) => token.to_owned(),
-            Err(denial) => return Box::pin(std::future::ready(Err(denied(denial)))),
+            Err(denial) => {
+                self.0.audit_gate(None, options.peer);
+                return Box::pin(std::future::ready(Err(denied(denial))));
+            }
         };
         let verified = verifier.verify(token);
         let server = self.clone();
         Box::pin(async move {
             let bearer = &server.0.gate.bearer;
-            let caller = verified
-                .await
-                .map_err(|error| denied(bearer.deny(&error)))?;
-            bearer.admit(&caller, now()).map_err(denied)?;
+            let refuse = |caller: Option<&AuthInfo>, denial| {
+                server.0.audit_gate(caller, options.peer);
+                denied(denial)
+            };
+            let caller = verified.await;
+            let caller = caller.map_err(|error| refuse(None, bearer.deny(&error)))?;
+            let admitted = bearer.admit(&caller, now());
+            admitted.map_err(|denial| refuse(Some(&caller), denial))?;
             Ok(options.auth_info(caller))
         })
     }

@@ -11,6 +11,8 @@ use futures_util::future::LocalBoxFuture;
 
 use super::{
     Response,
+    audit::AuditOutcome,
+    observation::Observation,
     running::Running,
     stream::{EventStream, Outlet, one_event},
 };
@@ -76,6 +78,27 @@ impl Handling {
     /// Makes a response a stream, even if it is all that the stream carries.
     pub(super) fn into_events(mut self) -> Self {
         self.as_events = true;
+        self
+    }
+
+    /// Lets the end of the request be told.
+    pub(super) fn observed(mut self, observation: Box<Observation>) -> Self {
+        self.state = match self.state {
+            State::Ready(response) => {
+                observation.end(AuditOutcome::of(&response));
+                State::Ready(response)
+            }
+            State::Call(mut call, outlet) => {
+                call.observe(observation);
+                State::Call(call, outlet)
+            }
+            State::Later(response) => State::Later(Box::pin(async move {
+                let response = response.await;
+                observation.end(AuditOutcome::of(&response));
+                response
+            })),
+            State::Done => State::Done,
+        };
         self
     }
 

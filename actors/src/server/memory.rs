@@ -276,14 +276,13 @@ fn watch(server: &McpServer, call: Call<'_>, on: bool) -> Handling {
         let Some(actor) = session.actor() else {
             return not_found();
         };
-        let result = match actor.send(Watch { resource, on }).await {
-            Ok(true) => reply::result(&id, &[b"{}"]),
+        match actor.send(Watch { resource, on }).await {
+            Ok(true) => Response::json(200, reply::result(&id, &[b"{}"])),
             Ok(false) => {
                 let error = RpcError::new(code::SERVER_ERROR, "too many subscriptions");
-                reply::error(Some(&id), false, &error)
+                reply::refuse(200, Some(&id), false, &error)
             }
-            Err(_) => return not_found(),
-        };
-        Response::json(200, result)
+            Err(_) => not_found(),
+        }
     }))
 }

@@ -20,9 +20,22 @@ pub(super) enum Mirror {
     Uri,
 }
 
+/// What a request of a method is about.
+#[derive(Clone, Copy)]
+pub(super) enum Subject {
+    Nothing,
+    /// What `name` says.
+    Name,
+    /// What `uri` says.
+    Uri,
+    /// What `ref` says.
+    Reference,
+}
+
 /// A method and what serves it in each era.
 pub(super) struct MethodDef {
-    name: &'static str,
+    pub(super) name: &'static str,
+    pub(super) subject: Subject,
     pub(super) mirror: Mirror,
     pub(super) modern: Option<Serve>,
     pub(super) legacy: Option<Serve>,
@@ -30,22 +43,28 @@ pub(super) struct MethodDef {
 
 /// Every method, the busiest first.
 const METHODS: [MethodDef; 18] = [
-    both("tools/call", call::tools_call).mirrors(Mirror::Name),
+    both("tools/call", call::tools_call)
+        .about(Subject::Name)
+        .mirrors(Mirror::Name),
     both("tools/list", tools_list),
-    both("resources/read", resources::read).mirrors(Mirror::Uri),
+    both("resources/read", resources::read)
+        .about(Subject::Uri)
+        .mirrors(Mirror::Uri),
     both("resources/list", resources::list),
     both("resources/templates/list", resources::templates_list),
-    both("prompts/get", prompts::get).mirrors(Mirror::Name),
+    both("prompts/get", prompts::get)
+        .about(Subject::Name)
+        .mirrors(Mirror::Name),
     both("prompts/list", prompts::list),
-    both("completion/complete", completion::complete),
+    both("completion/complete", completion::complete).about(Subject::Reference),
     both("skills/list", skills::list),
-    both("skills/get", skills::get),
-    both("resources/directory/read", skills::children),
+    both("skills/get", skills::get).about(Subject::Uri),
+    both("resources/directory/read", skills::children).about(Subject::Uri),
     modern("server/discover", discover),
     legacy("initialize", initialize),
     modern("subscriptions/listen", changes::listen),
-    legacy("resources/subscribe", memory::subscribe),
-    legacy("resources/unsubscribe", memory::unsubscribe),
+    legacy("resources/subscribe", memory::subscribe).about(Subject::Uri),
+    legacy("resources/unsubscribe", memory::unsubscribe).about(Subject::Uri),
     legacy("logging/setLevel", memory::set_level),
     legacy("ping", ping),
 ];
@@ -53,6 +72,7 @@ const METHODS: [MethodDef; 18] = [
 const fn both(name: &'static str, serve: Serve) -> MethodDef {
     MethodDef {
         name,
+        subject: Subject::Nothing,
         mirror: Mirror::Nothing,
         modern: Some(serve),
         legacy: Some(serve),
@@ -74,6 +94,11 @@ const fn legacy(name: &'static str, serve: Serve) -> MethodDef {
 }
 
 impl MethodDef {
+    const fn about(mut self, subject: Subject) -> Self {
+        self.subject = subject;
+        self
+    }
+
     const fn mirrors(mut self, mirror: Mirror) -> Self {
         self.mirror = mirror;
         self

@@ -60,7 +60,9 @@ pub(super) fn error(id: Option<&str>, modern: bool, error: &RpcError) -> Bytes {
 /// Makes the HTTP response of an error.
 pub(super) fn refuse(status: u16, id: Option<&str>, modern: bool, cause: &RpcError) -> Response {
     tracing::debug!(status, code = cause.code, reason = %cause.message, "request refused");
-    HttpResponse::json(status, error(id, modern, cause))
+    let mut response = HttpResponse::json(status, error(id, modern, cause));
+    response.error_code = Some(cause.code);
+    response
 }
 
 /// Writes a value whose serialisation into memory cannot fail.

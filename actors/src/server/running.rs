@@ -5,7 +5,7 @@ use std::{
     future::{Future as _, poll_fn},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -16,9 +16,11 @@ use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOw
 
 use super::{
     Inner, OutputShape,
+    audit::AuditOutcome,
     dispatch::Call,
     drain::InFlight,
     fault::ServerFault,
+    observation::Observation,
     prepare::Asking,
     reply::{self, ResultWriter},
     trace,
@@ -66,7 +68,21 @@ pub(super) struct Running {
     closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     pub(super) guard: Option<DropGuard>,
     span: tracing::Span,
+    observation: Option<Box<Observation>>,
     pub(super) session: Option<InSession>,
+}
+
+/// The end of a call: status, response, and what became of it.
+struct End(u16, Bytes, AuditOutcome);
+
+impl End {
+    const fn done(response: Bytes) -> Self {
+        Self(200, response, AuditOutcome::Done)
+    }
+
+    const fn failed(response: Bytes) -> Self {
+        Self(200, response, AuditOutcome::ToolError)
+    }
 }
 
 /// What a call has of its 2025 session.
@@ -107,7 +123,7 @@ impl Running {
     pub(super) fn new(server: &Arc<Inner>, request: &Call<'_>, job: Job) -> Self {
         let span = match job {
             Job::Tool(..) => trace::tool(request),
-            Job::Request(_) => trace::request(request),
+            Job::Request(_) => request.span.clone(),
         };
         Self {
             span,
@@ -122,6 +138,7 @@ impl Running {
             asking: None,
             closing: None,
             guard: None,
+            observation: None,
             session: request.session.as_ref().map(|session| InSession {
                 session: Arc::clone(session),
                 lane: None,
@@ -149,6 +166,11 @@ impl Running {
         }))
     }
 
+    /// Lets the end of the call be told.
+    pub(super) fn observe(&mut self, observation: Box<Observation>) {
+        self.observation = Some(observation);
+    }
+
     pub(super) fn keep_alive(&self) -> Duration {
         self.work.server().keep_alive
     }
@@ -156,6 +178,15 @@ impl Running {
     /// Gives status and response when the call has ended, or has to end with the server. A call
     /// that its client has cancelled ends with 202 and nothing.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(u16, Bytes)> {
+        let End(status, response, outcome) = ready!(self.poll_end(cx));
+        trace::end(&self.span, outcome);
+        if let Some(observation) = self.observation.take() {
+            observation.end(outcome);
+        }
+        Poll::Ready((status, response))
+    }
+
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         // A function that hears of its own end would still answer.
         if self.poll_cancelled(cx) {
             return Poll::Ready(self.cancelled());
@@ -184,7 +215,7 @@ impl Running {
         });
         if closing.as_mut().poll(cx).is_ready() {
             let error = RpcError::new(code::INTERNAL_ERROR, "the server is shutting down");
-            return Poll::Ready((200, self.error(&error)));
+            return Poll::Ready(self.refuse(200, &error));
         }
         // Now that the call waits, somebody has to wake it.
         if self.poll_cancelled(cx) {
@@ -198,38 +229,45 @@ impl Running {
         session.is_some_and(|call| call.poll_cancelled(cx))
     }
 
-    fn cancelled(&self) -> (u16, Bytes) {
+    fn cancelled(&self) -> End {
         let ended = |call: &InSession| call.session.is_ended();
         if self.session.as_ref().is_some_and(ended) {
             let error = RpcError::new(code::SESSION_NOT_FOUND, "the session has ended");
-            return (404, self.error(&error));
+            return End(404, self.error(&error), AuditOutcome::Cancelled);
         }
-        (202, Bytes::new())
+        End(202, Bytes::new(), AuditOutcome::Cancelled)
+    }
+
+    fn refuse(&self, status: u16, error: &RpcError) -> End {
+        End(status, self.error(error), AuditOutcome::Error(error.code))
     }
 
     fn error(&self, error: &RpcError) -> Bytes {
         reply::error(Some(&self.id), self.era.is_modern(), error)
     }
 
-    fn end(&mut self, outcome: ToolOutcome, shape: OutputShape) -> (u16, Bytes) {
+    fn end(&mut self, outcome: ToolOutcome, shape: OutputShape) -> End {
         match outcome {
-            ToolOutcome::Done(output) => (200, self.writer(shape).output(output)),
+            ToolOutcome::Done(output) if output.is_failure() => {
+                End::failed(self.writer(shape).output(output))
+            }
+            ToolOutcome::Done(output) => End::done(self.writer(shape).output(output)),
             ToolOutcome::Failed(error) => match self.refusal(&error) {
                 Some(refusal) => refusal,
-                None => (200, self.writer(shape).failure(error.message())),
+                None => End::failed(self.writer(shape).failure(error.message())),
             },
             ToolOutcome::NeedsInput(questions) => match self.ask(&questions) {
                 Ok(asked) => asked,
-                Err(why) => (200, self.writer(shape).failure(&why)),
+                Err(why) => End::failed(self.writer(shape).failure(&why)),
             },
         }
     }
 
     /// A request that is not a tool call has no result that could say that it failed.
-    fn end_request(&mut self, served: Served<Answer>) -> (u16, Bytes) {
+    fn end_request(&mut self, served: Served<Answer>) -> End {
         let internal = |message: String| RpcError::new(code::INTERNAL_ERROR, message);
         let error = match served {
-            Served::Done(Ok(members)) => return (200, self.plain_writer().members(members)),
+            Served::Done(Ok(members)) => return End::done(self.plain_writer().members(members)),
             Served::Done(Err(error)) => error,
             Served::Failed(error) => match self.refusal(&error) {
                 Some(refusal) => return refusal,
@@ -241,7 +279,7 @@ impl Running {
                 Err(why) => internal(why),
             },
         };
-        (200, self.error(&error))
+        self.refuse(200, &error)
     }
 
     fn writer(&self, shape: OutputShape) -> ResultWriter<'_> {
@@ -259,7 +297,7 @@ impl Running {
 
     /// Gives the error of a call that asked what this client cannot answer, or got an answer that
     /// does not fit.
-    fn refusal(&self, error: &ToolError) -> Option<(u16, Bytes)> {
+    fn refusal(&self, error: &ToolError) -> Option<End> {
         if error.is_panic() {
             tracing::error!(id = &*self.id, "a function of the server panicked");
             let name = self.name.as_deref().unwrap_or_default().to_owned();
@@ -267,17 +305,17 @@ impl Running {
         }
         match self.asking.as_ref()?.cx.as_ref()?.refused()? {
             error @ InputError::MissingCapability { .. } => {
-                Some((400, self.error(&missing(&error))))
+                Some(self.refuse(400, &missing(&error)))
             }
             error @ InputError::Invalid { .. } => {
                 let error = RpcError::new(code::INVALID_PARAMS, error.to_string());
-                Some((200, self.error(&error)))
+                Some(self.refuse(200, &error))
             }
             _ => None,
         }
     }
 
-    fn ask(&mut self, questions: &[Question]) -> Result<(u16, Bytes), String> {
+    fn ask(&mut self, questions: &[Question]) -> Result<End, String> {
         let Some(mut asking) = self.asking.take() else {
             return Err("a question was asked where nobody can be asked".to_owned());
         };
@@ -289,7 +327,8 @@ impl Running {
         let state = asking
             .seal(self.work.server())
             .map_err(|error| error.to_string())?;
-        Ok((200, self.plain_writer().input_required(questions, &state)))
+        let asked = self.plain_writer().input_required(questions, &state);
+        Ok(End(200, asked, AuditOutcome::InputRequired))
     }
 }
 

@@ -1,34 +1,83 @@
 //! What the spans of a server say.
 
-use tracing::Span;
+use tracing::{
+    Span,
+    field::{Empty, display},
+};
 
-use super::dispatch::Call;
+use super::{
+    audit::AuditOutcome,
+    dispatch::Call,
+    methods::{MethodDef, Subject},
+};
+use crate::{
+    machine::{era::Era, redaction::cut},
+    wire::version::V2026_07_28,
+};
 
 /// How long a `traceparent` of version 00 is.
 const PARENT_BYTES: usize = 55;
+/// The most that a span tells of what a client has written.
+const MAX_FIELD_BYTES: usize = 256;
 
-/// Makes the span of a tool call. Without a subscriber that wants it, nothing here is read.
-pub(super) fn tool(call: &Call<'_>) -> Span {
-    tracing::info_span!(
-        "mcp.tool",
-        gen_ai.tool.name = name(call),
-        id = call.id,
-        traceparent = parent(call)
-    )
-}
-
-/// Makes the span of another request.
-pub(super) fn request(call: &Call<'_>) -> Span {
+/// Makes the span of a request. Without a subscriber that wants it, nothing here is read.
+pub(super) fn request(name: &str, method: Option<&MethodDef>, call: &Call<'_>) -> Span {
     tracing::info_span!(
         "mcp.request",
-        name = name(call),
-        id = call.id,
+        mcp.method.name = cut(name, MAX_FIELD_BYTES),
+        mcp.protocol.version = version(call.era),
+        jsonrpc.request.id = cut(call.id, MAX_FIELD_BYTES),
+        gen_ai.prompt.name = prompt(method, call),
+        mcp.resource.uri = uri(method, call),
+        error.type = Empty,
         traceparent = parent(call)
     )
 }
 
-fn name<'a>(call: &Call<'a>) -> &'a str {
-    call.params.name.as_deref().unwrap_or_default()
+/// Makes the span of a tool, within that of its request.
+pub(super) fn tool(call: &Call<'_>) -> Span {
+    tracing::info_span!(
+        parent: &call.span,
+        "mcp.tool",
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = call.params.name.as_deref().unwrap_or_default(),
+        jsonrpc.request.id = cut(call.id, MAX_FIELD_BYTES),
+        error.type = Empty
+    )
+}
+
+/// Notes in a span that what it stands for has failed.
+pub(super) fn end(span: &Span, outcome: AuditOutcome) {
+    match outcome {
+        AuditOutcome::Error(code) => span.record("error.type", display(code)),
+        AuditOutcome::ToolError => span.record("error.type", "tool_error"),
+        AuditOutcome::Cancelled => span.record("error.type", "cancelled"),
+        AuditOutcome::Refused(_) => span.record("error.type", "refused"),
+        AuditOutcome::Done | AuditOutcome::InputRequired => span,
+    };
+}
+
+const fn version(era: Era) -> &'static str {
+    match era {
+        Era::Modern => V2026_07_28,
+        Era::Legacy(version) => version,
+        Era::Unknown => "",
+    }
+}
+
+fn prompt<'a>(method: Option<&MethodDef>, call: &Call<'a>) -> Option<&'a str> {
+    let is_prompt = method.is_some_and(|method| method.name == "prompts/get");
+    let name = call.params.name.as_deref().filter(|_| is_prompt)?;
+    Some(cut(name, MAX_FIELD_BYTES))
+}
+
+fn uri<'a>(method: Option<&MethodDef>, call: &Call<'a>) -> Option<&'a str> {
+    let named = |method: &MethodDef| matches!(method.subject, Subject::Uri);
+    let uri = call.params.uri.as_deref();
+    Some(cut(
+        uri.filter(|_| method.is_some_and(named))?,
+        MAX_FIELD_BYTES,
+    ))
 }
 
 /// Gives the trace that the request is a part of: from `_meta`, which names the caller itself, else
@@ -56,6 +105,7 @@ fn is_parent(text: &str) -> bool {
 mod tests {
     #![allow(
         clippy::unwrap_used,
+        clippy::indexing_slicing,
         reason = "a failed expectation is the test failing"
     )]
 
@@ -64,7 +114,7 @@ mod tests {
         sync::{Arc, Mutex},
     };
 
-    use serde_json::json;
+    use serde_json::{Value, json};
     use tracing::{
         Metadata, Subscriber,
         field::{Field, Visit},
@@ -72,8 +122,9 @@ mod tests {
     };
 
     use crate::{
+        prompt::Prompt,
         server::{McpServer, Options},
-        tool::Tool,
+        tool::{Tool, ToolError},
         wire::http::{Head, Method, Request},
     };
 
@@ -97,12 +148,21 @@ mod tests {
         fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
             let mut line = Line(span.metadata().name().to_owned());
             span.record(&mut line);
+            if let Some(parent) = span.parent() {
+                line.0.push_str(&format!(" within {}", parent.into_u64()));
+            }
             let mut lines = self.0.lock().unwrap();
             lines.push(line.0);
             span::Id::from_u64(lines.len() as u64)
         }
 
-        fn record(&self, _span: &span::Id, _values: &span::Record<'_>) {}
+        fn record(&self, span: &span::Id, values: &span::Record<'_>) {
+            let mut line = Line(String::new());
+            values.record(&mut line);
+            let at = usize::try_from(span.into_u64()).unwrap() - 1;
+            self.0.lock().unwrap()[at].push_str(&line.0);
+        }
+
         fn record_follows_from(&self, _span: &span::Id, _follows: &span::Id) {}
         fn event(&self, _event: &tracing::Event<'_>) {}
         fn enter(&self, _span: &span::Id) {}
@@ -112,12 +172,43 @@ mod tests {
     const META: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const HEADER: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
-    #[tokio::test]
-    async fn a_span_names_the_tool_and_the_trace_of_its_caller() {
+    /// Gives the spans of one 2025 request.
+    async fn spans(method: &str, params: Value, header: Option<&str>) -> Vec<String> {
         let server = McpServer::new("traced", "1.0.0")
             .tool(Tool::new("look", || async { "seen" }))
+            .tool(Tool::new("fail", || async {
+                Err::<String, _>(ToolError::new("no"))
+            }))
+            .prompt(Prompt::new("review", || async { "look at it" }))
             .build()
             .unwrap();
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut headers = vec![
+            ("content-type", "application/json"),
+            ("mcp-protocol-version", "2025-11-25"),
+        ];
+        headers.extend(header.map(|parent| ("traceparent", parent)));
+        let body = message.to_string();
+        let request = Request {
+            head: Head::of(Method::Post, &headers),
+            body: body.as_bytes(),
+        };
+        let notes = Notes::default();
+        let subscribed = tracing::subscriber::set_default(notes.clone());
+        assert_eq!(server.handle(request, Options::new()).await.status, 200);
+        drop(subscribed);
+        let lines = notes.0.lock().unwrap();
+        lines.clone()
+    }
+
+    fn of_request(method: &str, more: &str) -> String {
+        format!(
+            "mcp.request mcp.method.name={method:?} mcp.protocol.version=\"2025-11-25\" jsonrpc.request.id=\"1\"{more}"
+        )
+    }
+
+    #[tokio::test]
+    async fn a_span_names_the_tool_and_the_trace_of_its_caller() {
         for (meta, header, expected) in [
             (Some(META), None, Some(META)),
             (Some(META), Some(HEADER), Some(META)),
@@ -126,25 +217,43 @@ mod tests {
             (Some("no"), Some("neither"), None),
             (None, None, None),
         ] {
-            let notes = Notes::default();
             let params = json!({"name": "look", "_meta": {"traceparent": meta}});
-            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-            let mut headers = vec![
-                ("content-type", "application/json"),
-                ("mcp-protocol-version", "2025-11-25"),
+            let parent = expected.map(|parent| format!(" traceparent={parent:?}"));
+            let tool = "mcp.tool gen_ai.operation.name=\"execute_tool\" gen_ai.tool.name=\"look\" jsonrpc.request.id=\"1\"";
+            let expected = [
+                of_request("tools/call", &parent.unwrap_or_default()),
+                format!("{tool} within 1"),
             ];
-            headers.extend(header.map(|parent| ("traceparent", parent)));
-            let body = call.to_string();
-            let request = Request {
-                head: Head::of(Method::Post, &headers),
-                body: body.as_bytes(),
-            };
-            let subscribed = tracing::subscriber::set_default(notes.clone());
-            assert_eq!(server.handle(request, Options::new()).await.status, 200);
-            drop(subscribed);
-            let mut line = "mcp.tool gen_ai.tool.name=\"look\" id=\"1\"".to_owned();
-            line.extend(expected.map(|parent| format!(" traceparent={parent:?}")));
-            assert_eq!(*notes.0.lock().unwrap(), [line]);
+            assert_eq!(spans("tools/call", params, header).await, expected);
         }
+    }
+
+    #[tokio::test]
+    async fn every_request_has_a_span_that_says_how_it_failed() {
+        for (method, params, more) in [
+            ("ping", json!({}), ""),
+            ("tools/list", json!({}), ""),
+            (
+                "prompts/get",
+                json!({"name": "review"}),
+                " gen_ai.prompt.name=\"review\"",
+            ),
+            (
+                "prompts/get",
+                json!({"name": "no"}),
+                " gen_ai.prompt.name=\"no\" error.type=-32602",
+            ),
+            ("no/such", json!({}), " error.type=-32601"),
+        ] {
+            assert_eq!(
+                spans(method, params, None).await,
+                [of_request(method, more)]
+            );
+        }
+        let failed = spans("tools/call", json!({"name": "fail"}), None).await;
+        assert!(
+            failed[1].ends_with(" within 1 error.type=\"tool_error\""),
+            "{failed:?}"
+        );
     }
 }

@@ -46,6 +46,11 @@ pub enum ToolOutput {
 }
 
 impl ToolOutput {
+    /// Tells whether the tool itself says that it has failed.
+    pub(crate) fn is_failure(&self) -> bool {
+        matches!(self, Self::Result(result) if result.is_error == Some(true))
+    }
+
     /// Gives the output as a JSON value: text as a string, nothing as null, of a complete result
     /// the structured content or else the serialised result.
     #[must_use]

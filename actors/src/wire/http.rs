@@ -142,6 +142,9 @@ pub struct Response<B> {
     pub www_authenticate: Option<Box<str>>,
     /// `Mcp-Session-Id`, on the answer to a 2025 `initialize` that opened a session.
     pub session: Option<SessionId>,
+    /// The code of the JSON-RPC error that the body holds, for whoever counts them; it is not sent
+    /// by itself.
+    pub error_code: Option<i64>,
     /// The body; its kind tells the content type.
     pub body: Body<B>,
 }
@@ -170,6 +173,7 @@ impl<S> Response<S> {
             retry_after: None,
             www_authenticate: None,
             session: None,
+            error_code: None,
             body,
         }
     }
