@@ -199,15 +199,42 @@ pub fn accepts(accept: Option<&[u8]>, kind: &str) -> bool {
         return true;
     };
     let main = kind.split_once('/').map_or(kind, |(main, _)| main);
-    accept.split(|byte| *byte == b',').any(|range| {
-        let range = range.split(|byte| *byte == b';').next().unwrap_or_default();
-        let range = range.trim_ascii();
-        range.eq_ignore_ascii_case(kind.as_bytes())
-            || range == b"*/*"
-            || range
-                .strip_suffix(b"/*")
+    // The range that says most about the kind decides: RFC 9110, 12.5.1.
+    let (mut known, mut accepted) = (0, false);
+    for range in accept.split(|byte| *byte == b',') {
+        let mut parts = range.split(|byte| *byte == b';');
+        let name = parts.next().unwrap_or_default().trim_ascii();
+        let wide = || {
+            name.strip_suffix(b"/*")
                 .is_some_and(|wide| wide.eq_ignore_ascii_case(main.as_bytes()))
-    })
+        };
+        let precision = if name.eq_ignore_ascii_case(kind.as_bytes()) {
+            3
+        } else if name == b"*/*" {
+            1
+        } else if wide() {
+            2
+        } else {
+            continue;
+        };
+        if precision > known {
+            known = precision;
+            accepted = !parts.any(is_zero_weight);
+        }
+    }
+    accepted
+}
+
+/// Tells whether a parameter of a range is the weight zero, which means "not this one".
+fn is_zero_weight(parameter: &[u8]) -> bool {
+    let Some(equals) = parameter.iter().position(|byte| *byte == b'=') else {
+        return false;
+    };
+    let (name, value) = parameter.split_at(equals);
+    let value = value.get(1..).unwrap_or_default().trim_ascii();
+    name.trim_ascii().eq_ignore_ascii_case(b"q")
+        && !value.is_empty()
+        && value.iter().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
 /// Tells whether a `Content-Type` header says JSON.
@@ -238,6 +265,12 @@ mod tests {
             (Some("text/event-stream"), false),
             (Some("text/html"), false),
             (Some(""), false),
+            (Some("application/json;q=0"), false),
+            (Some("application/json ; Q = 0.000 , */*"), false),
+            (Some("application/*;q=0, */*"), false),
+            (Some("*/*;q=0, application/json;q=0.1"), true),
+            (Some("application/json;q="), true),
+            (Some("text/html;q=0"), false),
         ] {
             let accept = accept.map(str::as_bytes);
             assert_eq!(accepts(accept, "application/json"), json, "{accept:?}");
