@@ -124,8 +124,16 @@ impl Tool {
         let ToolOutcome::Done(output) = &outcome else {
             return outcome;
         };
-        if matches!(output, ToolOutput::Result(result) if result.is_error == Some(true)) {
-            return outcome;
+        if let ToolOutput::Result(result) = output {
+            if result.is_error == Some(true) {
+                return outcome;
+            }
+            if result.structured_content.is_none() {
+                return ToolOutcome::Failed(ToolError::output(format!(
+                    "tool `{}` returned no structured content, which its output schema promises",
+                    self.name()
+                )));
+            }
         }
         let wrong = match self.output_checker() {
             Some(Ok(checker)) => checker.check(&output.to_value()),
