@@ -252,6 +252,8 @@ fn respond(response: Response, cors: &Cors) -> HttpResponse {
     }
     if kind == Some("text/event-stream") {
         put(headers, header::CACHE_CONTROL, "no-cache, no-transform");
+        // Middleware that compresses would gather events; it leaves alone what is encoded already.
+        put(headers, header::CONTENT_ENCODING, "identity");
         put(headers, ACCEL_BUFFERING.clone(), "no");
     }
     if let Some(methods) = response.allow {

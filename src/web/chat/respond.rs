@@ -37,8 +37,10 @@ pub(super) fn stream(framing: Framing) -> HttpResponseBuilder {
     response
         .insert_header((header::CONTENT_TYPE, framing.content_type()))
         .insert_header((header::CACHE_CONTROL, "no-cache"))
-        // nginx would collect the events of a run before it passes them on.
-        .insert_header(("x-accel-buffering", "no"));
+        // nginx would collect the events of a run before it passes them on, and so would middleware
+        // that compresses, unless the answer is encoded already.
+        .insert_header(("x-accel-buffering", "no"))
+        .insert_header((header::CONTENT_ENCODING, "identity"));
     response
 }
 

@@ -134,6 +134,7 @@ async fn a_run_is_a_stream_of_frames_with_the_recorded_head() {
     let response = send(routes, post(input().to_string())).await;
     assert_eq!(response.status(), 200);
     assert_eq!(head(&response, "content-type"), "text/event-stream");
+    assert_eq!(head(&response, "content-encoding"), "identity");
     assert_eq!(head(&response, "cache-control"), "no-cache");
     let body = text(response).await;
     let event = body
