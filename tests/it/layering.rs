@@ -165,6 +165,24 @@ fn every_difference_names_a_test_that_exists() {
     assert_clean(&promises::check(file, &read(file), &tests()));
 }
 
+#[test]
+fn every_case_from_the_field_names_a_test_and_is_named_by_one() {
+    let file = "docs/field-cases.md";
+    let document = read(file);
+    assert_clean(&promises::check(file, &document, &tests()));
+    let sources: String = ["tests", "actors", "src"]
+        .into_iter()
+        .flat_map(rust_below)
+        .map(|source| read(&source))
+        .collect();
+    let unnamed: Vec<String> = promises::rows(&document)
+        .into_iter()
+        .filter(|row| !sources.contains(&row.key))
+        .map(|row| format!("{file}:{}: no test carries {}", row.line, row.key))
+        .collect();
+    assert_clean(&unnamed);
+}
+
 /// The lines of one table of a manifest.
 fn table(manifest: &str, name: &str) -> Vec<String> {
     let lines: Vec<String> = read(manifest)

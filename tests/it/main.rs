@@ -17,6 +17,7 @@ mod chat_runs;
 mod chat_wire;
 mod chat_world;
 mod event_log;
+mod field_cases;
 mod governance;
 mod layering;
 mod mcp_client_calls;

@@ -2,7 +2,7 @@
 
 mod calls;
 mod cost;
-mod host;
+pub(crate) mod host;
 mod legacy;
 mod lists;
 mod prompts;

@@ -2,7 +2,7 @@
 
 mod calls;
 mod changes;
-mod client;
+pub(crate) mod client;
 mod idle;
 mod questions;
 mod soak;

@@ -26,34 +26,34 @@ use tokio::{
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The client's ends of the pipes.
-struct Pipes {
-    input: Option<DuplexStream>,
+pub(crate) struct Pipes {
+    pub(crate) input: Option<DuplexStream>,
     output: BufReader<DuplexStream>,
 }
 
 impl Pipes {
-    async fn write(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) async fn write(&mut self, bytes: impl AsRef<[u8]>) {
         let input = self.input.as_mut().unwrap();
         input.write_all(bytes.as_ref()).await.unwrap();
     }
 
-    async fn send(&mut self, message: Value) {
+    pub(crate) async fn send(&mut self, message: Value) {
         self.write(format!("{message}\n")).await;
     }
 
     /// The next line; nothing when the server has ended the output.
-    async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         let mut line = String::new();
         let read = self.output.read_line(&mut line);
         tokio::time::timeout(PATIENCE, read).await.unwrap().unwrap();
         (!line.is_empty()).then(|| serde_json::from_str(&line).unwrap())
     }
 
-    async fn line(&mut self) -> Value {
+    pub(crate) async fn line(&mut self) -> Value {
         self.next().await.expect("the server goes on")
     }
 
-    async fn ask(&mut self, message: Value) -> Value {
+    pub(crate) async fn ask(&mut self, message: Value) -> Value {
         let id = message["id"].clone();
         self.send(message).await;
         let answer = self.line().await;
@@ -62,7 +62,7 @@ impl Pipes {
     }
 
     /// Ends the input and gives what still comes.
-    async fn end(&mut self) -> Vec<Value> {
+    pub(crate) async fn end(&mut self) -> Vec<Value> {
         self.input = None;
         let mut rest = Vec::new();
         while let Some(line) = self.next().await {
@@ -73,7 +73,7 @@ impl Pipes {
 }
 
 /// Serves while the client does something.
-async fn serve<F: Future<Output = ()>>(
+pub(crate) async fn serve<F: Future<Output = ()>>(
     server: McpServer,
     client: impl FnOnce(Pipes) -> F,
 ) -> io::Result<()> {
@@ -87,11 +87,11 @@ async fn serve<F: Future<Output = ()>>(
     served
 }
 
-fn legacy(id: i64, method: &str, params: Value) -> Value {
+pub(crate) fn legacy(id: i64, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-fn modern(id: i64, method: &str, mut params: Value) -> Value {
+pub(crate) fn modern(id: i64, method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
@@ -100,7 +100,7 @@ fn modern(id: i64, method: &str, mut params: Value) -> Value {
     legacy(id, method, params)
 }
 
-fn initialize(version: &str) -> Value {
+pub(crate) fn initialize(version: &str) -> Value {
     let client = json!({"name": "c", "version": "1"});
     legacy(
         0,
@@ -169,7 +169,8 @@ async fn what_is_no_message_is_answered_and_the_next_line_is_served() {
             pipes.ask(legacy(1, "ping", json!({}))).await["result"],
             json!({})
         );
-        // B012, B013: never an id that could be one of a request. B077: framing of another kind.
+        // B012, B013: never an id that could be one of a request. B066: what other programs print.
+        // B077: framing of another kind.
         for (line, expected) in [
             ("not json", -32700),
             ("{", -32700),

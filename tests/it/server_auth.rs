@@ -3,7 +3,7 @@
 
 mod gate;
 mod introspection;
-mod issuer;
+pub(crate) mod issuer;
 #[cfg(feature = "jwt")]
 mod jwt;
 mod metadata;
@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 
 use crate::served::{Head, Served};
 
-const FAR: u64 = 4_102_444_800;
-const PRM: &str = "https://mcp.test/.well-known/oauth-protected-resource/mcp";
+pub(crate) const FAR: u64 = 4_102_444_800;
+pub(crate) const PRM: &str = "https://mcp.test/.well-known/oauth-protected-resource/mcp";
 
 /// A server that tells who calls.
-fn notes(verifier: impl TokenVerifier) -> McpServer {
+pub(crate) fn notes(verifier: impl TokenVerifier) -> McpServer {
     let whoami = |caller: Ctx<AuthInfo>| async move {
         Json(json!({
             "client": caller.client_id, "subject": caller.subject,
@@ -40,7 +40,7 @@ fn notes(verifier: impl TokenVerifier) -> McpServer {
         .unwrap()
 }
 
-fn mounted(server: &McpServer) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
+pub(crate) fn mounted(server: &McpServer) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
     let server = server.clone();
     move |config: &mut ServiceConfig| {
         config.configure(web::mcp("/mcp", &server));
@@ -49,13 +49,13 @@ fn mounted(server: &McpServer) -> impl Fn(&mut ServiceConfig) + Clone + Send + '
 
 /// What comes back.
 #[derive(Debug)]
-struct Answer {
+pub(crate) struct Answer {
     head: Head,
     body: String,
 }
 
 impl Answer {
-    fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> u16 {
         self.head.status
     }
 
@@ -102,12 +102,12 @@ fn call(served: &Served, authorization: Option<&str>, tool: &str) -> Answer {
     send(served, "POST", &headers, &call_body(tool))
 }
 
-fn bearer(served: &Served, token: &str) -> Answer {
+pub(crate) fn bearer(served: &Served, token: &str) -> Answer {
     call(served, Some(&format!("Bearer {token}")), "whoami")
 }
 
 /// A verifier that knows a few tokens by heart.
-async fn by_heart(token: String) -> Result<AuthInfo, OAuthError> {
+pub(crate) async fn by_heart(token: String) -> Result<AuthInfo, OAuthError> {
     let caller = |scopes: &[&str]| {
         let caller = AuthInfo::new(token.clone(), "client").subject("user");
         caller.scopes(scopes.iter().copied()).expires_at(FAR)

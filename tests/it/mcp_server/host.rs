@@ -14,22 +14,22 @@ use serde_json::{Value, json};
 
 use crate::schema::assert_answer_fits;
 
-pub(super) const MODERN: &str = "2026-07-28";
+pub(crate) const MODERN: &str = "2026-07-28";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An application on a port of its own; it ends with the value.
-pub(super) struct Served {
-    pub(super) addr: SocketAddr,
+pub(crate) struct Served {
+    pub(crate) addr: SocketAddr,
     handle: ServerHandle,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Served {
-    pub(super) fn new(server: &McpServer) -> Self {
+    pub(crate) fn new(server: &McpServer) -> Self {
         Self::with(web::mcp("/mcp", server))
     }
 
-    pub(super) fn with<C>(configure: C) -> Self
+    pub(crate) fn with<C>(configure: C) -> Self
     where
         C: FnOnce(&mut ServiceConfig) + Clone + Send + 'static,
     {
@@ -71,21 +71,21 @@ impl Drop for Served {
 
 /// A response, read to its end.
 #[derive(Debug)]
-pub(super) struct Reply {
-    pub(super) status: u16,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
     headers: Vec<(String, String)>,
-    pub(super) body: String,
+    pub(crate) body: String,
 }
 
 impl Reply {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(other, _)| other == name)
             .map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert_eq!(
             self.header("content-type"),
             Some("application/json"),
@@ -94,14 +94,14 @@ impl Reply {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    pub(super) fn error_code(&self) -> i64 {
+    pub(crate) fn error_code(&self) -> i64 {
         self.json()["error"]["code"]
             .as_i64()
             .unwrap_or_else(|| panic!("no error: {self:?}"))
     }
 
-    /// The messages of a stream, each of one `data:` line.
-    pub(super) fn events(&self) -> Vec<Value> {
+    /// The messages of a stream, each of one `data:` line; an event without data is none.
+    pub(crate) fn events(&self) -> Vec<Value> {
         assert_eq!(
             self.header("content-type"),
             Some("text/event-stream"),
@@ -111,32 +111,33 @@ impl Reply {
             .body
             .lines()
             .filter_map(|line| line.strip_prefix("data: "));
-        data.map(|line| serde_json::from_str(line).unwrap())
+        data.filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_str(line).unwrap())
             .collect()
     }
 }
 
 /// A connection that speaks bytes.
-pub(super) struct Wire(pub(super) BufReader<TcpStream>);
+pub(crate) struct Wire(pub(crate) BufReader<TcpStream>);
 
 impl Wire {
-    pub(super) fn open(addr: SocketAddr) -> Self {
+    pub(crate) fn open(addr: SocketAddr) -> Self {
         let stream = TcpStream::connect(addr).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self(BufReader::new(stream))
     }
 
-    pub(super) fn send(&mut self, bytes: &str) {
+    pub(crate) fn send(&mut self, bytes: &str) {
         self.0.get_mut().write_all(bytes.as_bytes()).unwrap();
     }
 
-    pub(super) fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
-    pub(super) fn reply(&mut self) -> Reply {
+    pub(crate) fn reply(&mut self) -> Reply {
         let status = self.line();
         let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
         let mut headers = Vec::new();
@@ -168,7 +169,7 @@ impl Wire {
     }
 
     /// One chunk of a chunked body; nothing at its end.
-    pub(super) fn chunk(&mut self) -> Option<String> {
+    pub(crate) fn chunk(&mut self) -> Option<String> {
         let length = usize::from_str_radix(&self.line(), 16).unwrap();
         let mut chunk = vec![0; length];
         self.0.read_exact(&mut chunk).unwrap();
@@ -179,7 +180,7 @@ impl Wire {
 
 /// A request that is changed line by line before it is sent.
 #[derive(Clone)]
-pub(super) struct Ask {
+pub(crate) struct Ask {
     method: &'static str,
     host: Option<String>,
     headers: Vec<(String, String)>,
@@ -187,7 +188,7 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    pub(super) fn new(method: &'static str) -> Self {
+    pub(crate) fn new(method: &'static str) -> Self {
         Self {
             method,
             host: None,
@@ -197,7 +198,7 @@ impl Ask {
     }
 
     /// A POST of a body, with the headers that every client sends.
-    pub(super) fn post(body: impl Into<String>) -> Self {
+    pub(crate) fn post(body: impl Into<String>) -> Self {
         let mut ask = Self::new("POST")
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream");
@@ -206,7 +207,7 @@ impl Ask {
     }
 
     /// A 2026 request with all its headers.
-    pub(super) fn modern(method: &str, params: Value) -> Self {
+    pub(crate) fn modern(method: &str, params: Value) -> Self {
         Self::modern_as(
             json!({"elicitation": {"form": {}}, "sampling": {}}),
             method,
@@ -215,7 +216,7 @@ impl Ask {
     }
 
     /// A 2026 request of a client with these capabilities.
-    pub(super) fn modern_as(capabilities: Value, method: &str, mut params: Value) -> Self {
+    pub(crate) fn modern_as(capabilities: Value, method: &str, mut params: Value) -> Self {
         let mirrored = if method == "resources/read" {
             "uri"
         } else {
@@ -240,31 +241,31 @@ impl Ask {
         }
     }
 
-    pub(super) fn legacy(version: &str, method: &str, params: Value) -> Self {
+    pub(crate) fn legacy(version: &str, method: &str, params: Value) -> Self {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         Self::post(body.to_string()).header("mcp-protocol-version", version)
     }
 
-    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(super) fn without(mut self, name: &str) -> Self {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(other, _)| other != name);
         self
     }
 
-    pub(super) fn with(self, name: &str, value: &str) -> Self {
+    pub(crate) fn with(self, name: &str, value: &str) -> Self {
         self.without(name).header(name, value)
     }
 
-    pub(super) fn host(mut self, host: &str) -> Self {
+    pub(crate) fn host(mut self, host: &str) -> Self {
         self.host = Some(host.to_owned());
         self
     }
 
-    pub(super) fn bytes(&self, addr: SocketAddr) -> String {
+    pub(crate) fn bytes(&self, addr: SocketAddr) -> String {
         let host = self.host.clone().unwrap_or_else(|| addr.to_string());
         let mut bytes = format!("{} /mcp HTTP/1.1\r\nhost: {host}\r\n", self.method);
         for (name, value) in &self.headers {
@@ -278,7 +279,7 @@ impl Ask {
 
     /// Sends the request on a connection of its own, reads the answer and holds it against the
     /// schema.
-    pub(super) fn send(&self, served: &Served) -> Reply {
+    pub(crate) fn send(&self, served: &Served) -> Reply {
         let mut wire = Wire::open(served.addr);
         wire.send(&self.bytes(served.addr));
         let reply = wire.reply();

@@ -145,6 +145,7 @@ fn a_stream_carries_each_report_when_it_comes_and_says_that_it_lives() {
     );
 }
 
+// B009: over HTTP the end of the connection is the cancellation.
 #[test]
 fn a_client_that_goes_away_cancels_its_2026_call() {
     for meta in [json!({}), json!({"progressToken": 1})] {

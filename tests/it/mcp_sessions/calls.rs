@@ -55,6 +55,7 @@ fn a_session_remembers_its_log_level() {
     assert_eq!(json_of(Client::open(&served).call(1, "report"))["id"], 1);
 }
 
+// B009, B010: the call of this id and of no other ends, and nothing is said about it any more.
 #[test]
 fn a_cancelled_call_ends_without_an_answer() {
     let gate = Gate::default();

@@ -20,29 +20,29 @@ use tokio::sync::Notify;
 
 use crate::served::{Head, Served, Wire, request};
 
-pub(super) const NEWEST: &str = "2025-11-25";
-pub(super) const EVERYTHING: &str = r#"{"elicitation":{},"sampling":{},"roots":{}}"#;
+pub(crate) const NEWEST: &str = "2025-11-25";
+pub(crate) const EVERYTHING: &str = r#"{"elicitation":{},"sampling":{},"roots":{}}"#;
 const BOTH: &str = "application/json, text/event-stream";
 
 /// Lets a tool wait for its test, and the test see how far the tool is.
 #[derive(Clone, Default)]
-pub(super) struct Gate {
-    pub(super) open: Arc<Notify>,
-    pub(super) entered: Arc<AtomicUsize>,
-    pub(super) passed: Arc<AtomicUsize>,
+pub(crate) struct Gate {
+    pub(crate) open: Arc<Notify>,
+    pub(crate) entered: Arc<AtomicUsize>,
+    pub(crate) passed: Arc<AtomicUsize>,
 }
 
 impl Gate {
-    pub(super) fn entered(&self) -> usize {
+    pub(crate) fn entered(&self) -> usize {
         self.entered.load(Ordering::SeqCst)
     }
 
-    pub(super) fn passed(&self) -> usize {
+    pub(crate) fn passed(&self) -> usize {
         self.passed.load(Ordering::SeqCst)
     }
 }
 
-pub(super) fn builder(gate: &Gate) -> McpServerBuilder {
+pub(crate) fn builder(gate: &Gate) -> McpServerBuilder {
     let plain = gate.clone();
     let reporting = gate.clone();
     McpServer::new("sessions", "1.0.0")
@@ -99,33 +99,33 @@ pub(super) fn builder(gate: &Gate) -> McpServerBuilder {
         }))
 }
 
-pub(super) fn serve(server: &McpServer) -> Served {
+pub(crate) fn serve(server: &McpServer) -> Served {
     let routes = web::McpRoutes::new("/mcp", server);
     Served::start(move |config| {
         config.service(routes.clone());
     })
 }
 
-pub(super) fn initialize(version: &str, capabilities: &str) -> String {
+pub(crate) fn initialize(version: &str, capabilities: &str) -> String {
     let capabilities: Value = serde_json::from_str(capabilities).unwrap();
     let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"}});
     json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).to_string()
 }
 
 /// One session.
-pub(super) struct Client<'a> {
-    pub(super) served: &'a Served,
-    pub(super) session: String,
-    pub(super) version: &'static str,
+pub(crate) struct Client<'a> {
+    pub(crate) served: &'a Served,
+    pub(crate) session: String,
+    pub(crate) version: &'static str,
 }
 
 impl<'a> Client<'a> {
     /// Opens a session whose client can answer every kind of question.
-    pub(super) fn open(served: &'a Served) -> Self {
+    pub(crate) fn open(served: &'a Served) -> Self {
         Self::open_as(served, NEWEST, EVERYTHING)
     }
 
-    pub(super) fn open_as(served: &'a Served, version: &'static str, capabilities: &str) -> Self {
+    pub(crate) fn open_as(served: &'a Served, version: &'static str, capabilities: &str) -> Self {
         let (head, mut wire) = post(served, &[], &initialize(version, capabilities));
         assert_eq!(head.status, 200, "{}", wire.body(&head));
         let session = head.header("mcp-session-id").unwrap().to_owned();
@@ -148,11 +148,11 @@ impl<'a> Client<'a> {
         headers
     }
 
-    pub(super) fn post(&self, body: &str) -> (Head, Wire) {
+    pub(crate) fn post(&self, body: &str) -> (Head, Wire) {
         post(self.served, &self.headers(&[]), body)
     }
 
-    pub(super) fn notify(&self, method: &str, params: Value) {
+    pub(crate) fn notify(&self, method: &str, params: Value) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
         let (head, mut wire) = self.post(&message.to_string());
         assert_eq!((head.status, wire.body(&head).as_str()), (202, ""));
@@ -160,7 +160,8 @@ impl<'a> Client<'a> {
     }
 
     /// Sends the request of a call; its answer may be read later.
-    pub(super) fn start(&self, accept: &str, id: u32, params: Value) -> Wire {
+    pub(crate) fn start(&self, accept: &str, id: impl Into<Value>, params: Value) -> Wire {
+        let id: Value = id.into();
         let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
         let mut headers = self.headers(&[("content-type", "application/json")]);
         headers.push(("accept", accept));
@@ -176,31 +177,31 @@ impl<'a> Client<'a> {
     }
 
     /// Calls a tool and reads the head of its answer.
-    pub(super) fn call(&self, id: u32, name: &str) -> (Head, Wire) {
+    pub(crate) fn call(&self, id: u32, name: &str) -> (Head, Wire) {
         let mut wire = self.start(BOTH, id, json!({"name": name, "arguments": {}}));
         (wire.head(), wire)
     }
 
     /// Calls a tool with a progress token.
-    pub(super) fn call_with_progress(&self, id: u32, name: &str) -> (Head, Wire) {
+    pub(crate) fn call_with_progress(&self, id: u32, name: &str) -> (Head, Wire) {
         let params = json!({"name": name, "arguments": {}, "_meta": {"progressToken": "t"}});
         let mut wire = self.start(BOTH, id, params);
         (wire.head(), wire)
     }
 
-    pub(super) fn answer(&self, id: u64, result: Value) {
+    pub(crate) fn answer(&self, id: u64, result: Value) {
         let body = json!({"jsonrpc": "2.0", "id": id, "result": result});
         let (head, mut wire) = self.post(&body.to_string());
         assert_eq!((head.status, wire.body(&head).as_str()), (202, ""));
     }
 
-    pub(super) fn get(&self, more: &[(&str, &str)]) -> (Head, Wire) {
+    pub(crate) fn get(&self, more: &[(&str, &str)]) -> (Head, Wire) {
         let mut headers = self.headers(&[("accept", "text/event-stream")]);
         headers.extend_from_slice(more);
         self.served.request("GET", "/mcp", &headers, "")
     }
 
-    pub(super) fn delete(&self) -> Head {
+    pub(crate) fn delete(&self) -> Head {
         let (head, _) = self
             .served
             .request("DELETE", "/mcp", &self.headers(&[]), "");
@@ -208,7 +209,7 @@ impl<'a> Client<'a> {
     }
 
     /// Tells how the server answers a ping.
-    pub(super) fn ping(&self) -> u16 {
+    pub(crate) fn ping(&self) -> u16 {
         let (head, mut wire) = self.post(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#);
         wire.body(&head);
         head.status
@@ -216,28 +217,28 @@ impl<'a> Client<'a> {
 }
 
 /// Posts JSON as a client that takes both kinds of answer.
-pub(super) fn post(served: &Served, headers: &[(&str, &str)], body: &str) -> (Head, Wire) {
+pub(crate) fn post(served: &Served, headers: &[(&str, &str)], body: &str) -> (Head, Wire) {
     let mut all = vec![("content-type", "application/json"), ("accept", BOTH)];
     all.extend_from_slice(headers);
     served.request("POST", "/mcp", &all, body)
 }
 
 /// The one JSON answer of a request.
-pub(super) fn json_of((head, mut wire): (Head, Wire)) -> Value {
+pub(crate) fn json_of((head, mut wire): (Head, Wire)) -> Value {
     let body = wire.body(&head);
     assert_eq!(head.header("content-type"), Some("application/json"));
     serde_json::from_str(&body).unwrap()
 }
 
 /// Status, code and id of a refusal.
-pub(super) fn refusal((head, mut wire): (Head, Wire)) -> (u16, i64, Value) {
+pub(crate) fn refusal((head, mut wire): (Head, Wire)) -> (u16, i64, Value) {
     let body: Value = serde_json::from_str(&wire.body(&head)).unwrap();
     let code = body["error"]["code"].as_i64().unwrap();
     (head.status, code, body["id"].clone())
 }
 
 /// The messages of a piece of a stream.
-pub(super) fn messages(stream: &str) -> Vec<Value> {
+pub(crate) fn messages(stream: &str) -> Vec<Value> {
     let data = stream
         .lines()
         .filter_map(|line| line.strip_prefix("data: "));
@@ -247,7 +248,7 @@ pub(super) fn messages(stream: &str) -> Vec<Value> {
 }
 
 /// The ids of the events of a piece of a stream.
-pub(super) fn event_ids(stream: &str) -> Vec<&str> {
+pub(crate) fn event_ids(stream: &str) -> Vec<&str> {
     stream
         .lines()
         .filter_map(|line| line.strip_prefix("id: "))

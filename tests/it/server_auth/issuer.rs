@@ -26,27 +26,27 @@ use serde_json::{Value, json};
 use super::FAR;
 use crate::served::Served;
 
-pub(super) const AUDIENCE: &str = "https://mcp.test/mcp";
-pub(super) const ISSUER: &str = "https://as.test/";
+pub(crate) const AUDIENCE: &str = "https://mcp.test/mcp";
+pub(crate) const ISSUER: &str = "https://as.test/";
 
-pub(super) fn base64url(bytes: impl AsRef<[u8]>) -> String {
+pub(crate) fn base64url(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// A private key.
-pub(super) enum Signer {
+pub(crate) enum Signer {
     Ec(EncodingKey),
     Rsa(Box<RsaKeyPair>),
 }
 
 impl Signer {
-    pub(super) fn ec() -> Self {
+    pub(crate) fn ec() -> Self {
         let random = SystemRandom::new();
         let key = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
         Self::Ec(EncodingKey::from_ec_der(key.as_ref()))
     }
 
-    pub(super) fn rsa() -> Self {
+    pub(crate) fn rsa() -> Self {
         Self::Rsa(Box::new(RsaKeyPair::generate(KeySize::Rsa2048).unwrap()))
     }
 
@@ -58,7 +58,7 @@ impl Signer {
     }
 
     /// The public half, as a key set shows it.
-    pub(super) fn jwk(&self, id: Option<&str>) -> Value {
+    pub(crate) fn jwk(&self, id: Option<&str>) -> Value {
         let mut jwk = match self {
             Self::Ec(key) => {
                 serde_json::to_value(Jwk::from_encoding_key(key, Algorithm::ES256).unwrap())
@@ -96,7 +96,7 @@ impl Signer {
     }
 
     /// A token with these claims and any header.
-    pub(super) fn token_with(&self, header: &Value, claims: &Value) -> String {
+    pub(crate) fn token_with(&self, header: &Value, claims: &Value) -> String {
         let message = format!(
             "{}.{}",
             base64url(header.to_string()),
@@ -106,13 +106,13 @@ impl Signer {
         format!("{message}.{signature}")
     }
 
-    pub(super) fn token(&self, id: &str, claims: &Value) -> String {
+    pub(crate) fn token(&self, id: &str, claims: &Value) -> String {
         self.token_with(&json!({"alg": self.algorithm(), "kid": id}), claims)
     }
 }
 
 /// The claims of a good token, changed; `null` takes a claim out.
-pub(super) fn claims(changes: Value) -> Value {
+pub(crate) fn claims(changes: Value) -> Value {
     let mut claims = json!({
         "iss": ISSUER, "aud": AUDIENCE, "exp": FAR, "sub": "user", "client_id": "client",
         "scope": "notes:read",
@@ -140,21 +140,21 @@ struct State {
 
 /// A question about a token.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
-    pub(super) authorization: String,
-    pub(super) accept: String,
-    pub(super) content_type: String,
-    pub(super) body: String,
+pub(crate) struct Asked {
+    pub(crate) authorization: String,
+    pub(crate) accept: String,
+    pub(crate) content_type: String,
+    pub(crate) body: String,
 }
 
 /// The running server.
-pub(super) struct Issuer {
+pub(crate) struct Issuer {
     state: Arc<State>,
     served: Served,
 }
 
 impl Issuer {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let state = Arc::new(State::default());
         let shared = Arc::clone(&state);
         let served = Served::start(move |config| {
@@ -166,29 +166,29 @@ impl Issuer {
         Self { state, served }
     }
 
-    pub(super) fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.served.addr)
     }
 
-    pub(super) fn keys(&self, keys: impl IntoIterator<Item = Value>) {
+    pub(crate) fn keys(&self, keys: impl IntoIterator<Item = Value>) {
         *self.state.keys.lock().unwrap() = keys.into_iter().collect();
     }
 
-    pub(super) fn knows(&self, token: &str, answer: Value) {
+    pub(crate) fn knows(&self, token: &str, answer: Value) {
         let mut tokens = self.state.tokens.lock().unwrap();
         tokens.insert(token.to_owned(), answer);
     }
 
-    pub(super) fn fails(&self, failure: Option<(u16, &str)>) {
+    pub(crate) fn fails(&self, failure: Option<(u16, &str)>) {
         *self.state.failure.lock().unwrap() =
             failure.map(|(status, body)| (status, body.to_owned()));
     }
 
-    pub(super) fn reads(&self) -> usize {
+    pub(crate) fn reads(&self) -> usize {
         self.state.reads.load(Ordering::SeqCst)
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.state.asked.lock().unwrap().clone()
     }
 }
