@@ -147,10 +147,11 @@ impl Session {
         least > 0 && level as u8 + 1 >= least
     }
 
-    /// Makes the stream that a call may need.
-    pub(crate) fn lane(&self) -> Arc<Lane> {
+    /// Makes the stream that a call may need. One that cannot be resumed ends with its answer.
+    pub(crate) fn lane(&self, resumable: bool) -> Arc<Lane> {
         let id = self.lanes.fetch_add(1, Ordering::Relaxed) + 1;
-        Arc::new(Lane::new(LaneId(id), &self.limits, self.primes()))
+        let primes = resumable && self.primes();
+        Arc::new(Lane::new(LaneId(id), &self.limits, primes))
     }
 
     /// Gives the address of the actor. None only before it was started.

@@ -154,7 +154,9 @@ fn in_session(
     cancel: CancellationToken,
     wanted: Wanted,
 ) -> Prepared {
-    let lane = call.streams.then(|| session.lane());
+    // Nobody comes back to a pipe.
+    let resumable = !call.options.headerless;
+    let lane = call.streams.then(|| session.lane(resumable));
     let outlet = match &lane {
         None => Outlet::Nothing,
         Some(lane) => {

@@ -66,7 +66,7 @@ fn event_ids_name_stream_and_message() {
 #[test]
 fn a_connection_that_comes_back_reads_what_it_has_not_seen() {
     let session = session(SessionLimits::new());
-    let lane = session.lane();
+    let lane = session.lane(true);
     let mut first = lane.attach(0, &session);
     assert!(lane.is_attached() && !lane.is_known());
     lane.push(b"1");
@@ -92,7 +92,7 @@ fn a_connection_that_comes_back_reads_what_it_has_not_seen() {
 #[test]
 fn reports_beyond_the_bound_are_lost_and_answers_are_not() {
     let session = session(SessionLimits::new().replay(3, 10_000));
-    let lane = session.lane();
+    let lane = session.lane(true);
     let mut reader = lane.attach(0, &session);
     let taken = (0..5).filter(|_| lane.report(b"r")).count();
     assert_eq!(taken, 3);
@@ -113,7 +113,7 @@ fn reports_beyond_the_bound_are_lost_and_answers_are_not() {
 #[test]
 fn bytes_are_bounded_too() {
     let session = session(SessionLimits::new().replay(100, 100));
-    let lane = session.lane();
+    let lane = session.lane(true);
     let mut reader = lane.attach(0, &session);
     let big = [b'x'; 200];
     lane.push(&big);
@@ -129,7 +129,7 @@ fn questions_that_nobody_reads_do_not_pile_up() {
     actix::System::new().block_on(async {
         let store = SessionStore::new(SessionLimits::new().replay(2, 10_000));
         let session = store.start(Owner::ANONYMOUS, greeting()).unwrap();
-        let lane = session.lane();
+        let lane = session.lane(true);
         let mut reader = lane.attach(0, &session);
         let ask = || {
             let (answer, _) = oneshot::channel();
