@@ -27,10 +27,16 @@ const answers = {
     content: { value: 'Ada' },
     'Which dish?': { action: 'accept', content: { dish: 'soup' } },
     'How many?': { action: 'accept', content: { count: 2 } },
+    'May I?': { action: 'decline' },
   },
   sampling: { model: 'm', role: 'assistant', content: { type: 'text', text: 'Cats purr.' } },
   roots: { roots: [{ uri: 'file:///home/ada', name: 'home' }] },
 }
+
+const TOOLS = [
+  'add', 'ask_name', 'change', 'clear', 'confirm', 'echo', 'finish', 'long', 'order', 'region', 'roots', 'seen',
+  'steps', 'summarize', 'wait', 'whoami',
+]
 
 const text = (result) => result.content.map((block) => block.text ?? '').join('')
 const names = (list) => list.map((item) => item.name).sort()
@@ -49,8 +55,43 @@ async function failureOf(call) {
 
 describe('clients', () => {
   let host
-  before(async () => (host = await startMcpHost()))
+  before(async () => {
+    host = await startMcpHost()
+  })
   after(() => host?.stop())
+
+  for (const client of clients) {
+    test(`${client.name} reads lists of many pages`, async () => {
+      const session = await client.open({ url: `${host.url}/paged` })
+      try {
+        const tools = []
+        let cursor
+        do {
+          const page = await session.request('tools/list', cursor === undefined ? {} : { cursor })
+          tools.push(...page.tools)
+          cursor = page.nextCursor
+        } while (cursor !== undefined)
+        assert.deepEqual(names(tools), TOOLS)
+      } finally {
+        await session.close()
+      }
+    })
+
+    test(`${client.name} at a server of 2026 alone`, async () => {
+      const place = { url: `${host.url}/modern` }
+      if (client.version !== V2026) {
+        await assert.rejects(client.open(place), /unsupported protocol version|2026-07-28|-32022/i)
+        return
+      }
+      const session = await client.open(place)
+      try {
+        const sum = await session.request('tools/call', { name: 'add', arguments: { a: 1, b: 1 } })
+        assert.deepEqual(sum.structuredContent, { sum: 2 })
+      } finally {
+        await session.close()
+      }
+    })
+  }
 
   for (const client of clients) {
     for (const mode of ['stateless', 'memory']) {
@@ -92,9 +133,7 @@ function cell({ client, place, modern, http, sessions, at }) {
 
   test('lists what is there', async () => {
     const { tools } = await session.request('tools/list', {})
-    assert.deepEqual(names(tools), [
-      'add', 'ask_name', 'change', 'clear', 'finish', 'order', 'roots', 'seen', 'steps', 'summarize', 'wait', 'whoami',
-    ])
+    assert.deepEqual(names(tools), TOOLS)
     const add = tools.find((tool) => tool.name === 'add')
     assert.equal(add.title, 'Add')
     assert.equal(add.annotations.readOnlyHint, true)
@@ -128,6 +167,14 @@ function cell({ client, place, modern, http, sessions, at }) {
     const sums = Array.from({ length: 20 }, (_, i) => call('add', { a: i, b: 1 }))
     const results = await Promise.all(sums)
     assert.deepEqual(results.map((result) => result.structuredContent.sum), results.map((_, i) => i + 1))
+  })
+
+  test('brings any text there and back', async () => {
+    // What could break a line, an event, a header or a string.
+    for (const said of ['\r\n\r\ndata: {}\n: x\n', '\u2028\u2029\u0085\u0000\ufeff', 'zwölf Käse 🧀', 'x'.repeat(100_000)]) {
+      assert.equal(text(await call('echo', { text: said })), said)
+      if (said.length < 100) assert.equal(text(await call('region', { region: said })), JSON.stringify(said))
+    }
   })
 
   test('reads resources', async () => {
@@ -176,6 +223,12 @@ function cell({ client, place, modern, http, sessions, at }) {
       assert.deepEqual(came().map((params) => params.message), ['Which dish?', 'How many?'])
     })
 
+    test('says no', async () => {
+      const failed = await failureOf(call('confirm'))
+      assert.equal(failed.code, undefined, 'a result of the tool')
+      assert.match(failed.message, /declin|accept/i)
+    })
+
     test('is asked for a model reply', async () => {
       const { result, came } = await during('sampling/createMessage', () => call('summarize', { text: 'cats' }))
       assert.equal(text(result), 'Cats purr.')
@@ -221,6 +274,10 @@ function cell({ client, place, modern, http, sessions, at }) {
     await eventually('the last step', () => came().some((params) => params.progress === 3))
     assert.equal(came().at(-1).total, 3)
     assert.equal(came().at(-1).message, 'counting')
+  })
+
+  test('gets an answer whose stream ended before', async () => {
+    assert.equal(text(await call('long')), 'came back')
   })
 
   test('hears the log at the level it asks for', async () => {

@@ -6,9 +6,10 @@
 //! mcp_host --stdio memory      the same with sessions
 //! ```
 //!
-//! Every server has the same tools, resources and prompts. Over HTTP there are four: `/stateless`,
+//! Every server has the same tools, resources and prompts. Over HTTP there are `/stateless`,
 //! `/memory`, and `/protected/stateless` and `/protected/memory`, which ask for bearer tokens:
-//! `reader` has the scope `notes:read`, `writer` has `notes:write` as well.
+//! `reader` has the scope `notes:read`, `writer` has `notes:write` as well. `/modern` serves 2026
+//! alone, and `/paged` has lists of two items a page.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -83,6 +84,9 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
         let server = protected(sessions(name)).build()?;
         servers.push((format!("/protected/{name}"), server));
     }
+    let modern = plain(Sessions::Reject).build()?;
+    let paged = plain(Sessions::Stateless).page_size(2).build()?;
+    servers.extend([("/modern".to_owned(), modern), ("/paged".to_owned(), paged)]);
     let served = servers.clone();
     let app = HttpServer::new(move || {
         let servers = served.clone();

@@ -155,6 +155,13 @@ async fn order(cx: ToolCx) -> Result<String, ToolError> {
     Ok(format!("{} of {}", count["count"], dish["dish"]))
 }
 
+/// Asks for something that people say no to.
+async fn confirm(cx: ToolCx) -> Result<String, ToolError> {
+    let schema = json!({"type": "object", "properties": {"sure": {"type": "boolean"}}});
+    let sure = cx.request_form("confirm", "May I?", schema).await?;
+    Ok(sure.to_string())
+}
+
 async fn summarize(Args(asked): Args<Text>, cx: ToolCx) -> Result<String, ToolError> {
     let prompt = format!("Summarize: {}", asked.text);
     let request = SampleRequest::new(prompt).max_tokens(50);
@@ -180,9 +187,26 @@ async fn steps(cx: ToolCx) -> &'static str {
     "done"
 }
 
+/// Ends its connection before it has its answer.
+async fn long(cx: ToolCx) -> &'static str {
+    cx.close_stream();
+    actix_web::rt::time::sleep(STEP).await;
+    "came back"
+}
+
 fn tools(changes: &Changes) -> Vec<Tool> {
     let changes = changes.clone();
+    let region = json!({
+        "type": "object",
+        "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+    });
     vec![
+        Tool::new("echo", |Args(asked): Args<Text>| async move { asked.text })
+            .description("Gives a text back"),
+        Tool::raw("region", region, |asked, _| async move {
+            asked["region"].to_string()
+        })
+        .description("Has an argument that a header repeats"),
         Tool::new("add", |Args(asked): Args<Numbers>| async move {
             let sum = asked.a.checked_add(asked.b);
             sum.map(|sum| Json(Sum { sum }))
@@ -201,6 +225,8 @@ fn tools(changes: &Changes) -> Vec<Tool> {
             .required_scopes(["notes:write"]),
         Tool::new("ask_name", ask_name).description("Asks for a name"),
         Tool::new("order", order).description("Asks twice"),
+        Tool::new("confirm", confirm).description("Asks whether it may"),
+        Tool::new("long", long).description("Takes longer than its connection"),
         Tool::new("summarize", summarize).description("Asks the model of the client"),
         Tool::new("roots", roots).description("Asks for the roots of the client"),
         Tool::new("steps", steps).description("Reports three steps"),
