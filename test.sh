@@ -24,11 +24,11 @@ trap 'rm -rf "$logs"' EXIT
 
 # What the tests start has to be there before them, built as the tests are, so that nothing is built twice.
 build() {
-  cargo build --locked --workspace --features roscius/stdio --bins --examples
+  cargo build --locked --workspace --features roscius/full --bins --examples
   # A workspace of its own, so that no other MCP library is in ours.
   cargo build --locked --manifest-path tests/peers/rmcp/Cargo.toml --target-dir "$target/peers"
 }
-rust() { cargo test --locked --workspace --features roscius/stdio --no-fail-fast; }
+rust() { cargo test --locked --workspace --features roscius/full --no-fail-fast; }
 npm_tests() { # npm_tests <folder>
   [ -f "$1/package-lock.json" ] || { echo "$1 has no package-lock.json" >&2; return 1; }
   (cd "$1" && npm ci --no-audit --no-fund && npm test)

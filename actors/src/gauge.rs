@@ -1,7 +1,14 @@
-//! Counters for tests and debugging: mailbox deliveries, and actors alive by kind.
+//! Counters: mailbox deliveries and actors alive by kind, for tests and debugging; with the feature
+//! `metrics` what an operator wants to see, by the facade of the crate `metrics`.
 //!
 //! They are of the whole process. A test that must not see others' counts runs in its own process
 //! or compares what it starts with what it ends with.
+
+mod export;
+
+#[cfg(feature = "metrics")]
+pub use self::export::describe;
+pub(crate) use self::export::{Kind, Open, error, request, tool_error};
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -50,6 +57,7 @@ impl Alive {
     #[must_use]
     pub fn new(kind: ActorKind) -> Self {
         slot(kind).fetch_add(1, Ordering::Relaxed);
+        export::actors(kind, true);
         Self(kind)
     }
 }
@@ -57,6 +65,7 @@ impl Alive {
 impl Drop for Alive {
     fn drop(&mut self) {
         slot(self.0).fetch_sub(1, Ordering::Relaxed);
+        export::actors(self.0, false);
     }
 }
 

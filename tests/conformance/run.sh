@@ -15,7 +15,7 @@ want="${1:-all}"
 out="$root/.cache/conformance"
 rm -rf "$out"; mkdir -p "$out"
 
-(cd "$root" && cargo build --quiet --locked --workspace --features roscius/stdio --bins --examples)
+(cd "$root" && cargo build --quiet --locked --workspace --features roscius/full --bins --examples)
 server_bin="$target/debug/examples/conformance_server"
 client_bin="$target/debug/examples/conformance_client"
 suite="$here/run-conformance.sh"

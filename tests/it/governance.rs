@@ -1,6 +1,8 @@
 //! What operators of a server bound and hear of: over HTTP, in sessions, in arrays and on pipes.
 
 mod audit;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod rate;
 
 use roscius::{

@@ -17,6 +17,7 @@ use super::{
     trace,
 };
 use crate::{
+    gauge,
     machine::{
         era::{self, Era},
         headers::{check_encoded, check_plain},
@@ -217,6 +218,7 @@ impl McpServer {
             return self.notification(head, message, era, &options);
         };
         let method = methods::find(&message.method);
+        gauge::request(method.map(|method| method.name), era.is_modern());
         let observation = Observation::begin(&self.0, method, (id.get(), params), &options);
         let mut call = Call {
             id: id.get(),

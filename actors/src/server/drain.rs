@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{Inner, McpServer};
+use crate::gauge::{Kind, Open};
 
 /// Counts the calls that run, and ends them.
 #[derive(Debug, Default)]
@@ -37,26 +38,32 @@ impl Work {
 }
 
 /// Counts one call while it lives, and keeps its server.
-pub(super) struct InFlight(Arc<Inner>);
+pub(super) struct InFlight {
+    server: Arc<Inner>,
+    _open: Open,
+}
 
 impl InFlight {
     pub(super) fn new(server: &Arc<Inner>) -> Self {
         server.work.running.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(server))
+        Self {
+            server: Arc::clone(server),
+            _open: Open::new(Kind::Call),
+        }
     }
 
     pub(super) fn server(&self) -> &Inner {
-        &self.0
+        &self.server
     }
 
     /// Counts the call as one whose client has gone; nothing when there are too many of them.
     pub(super) fn leave(&self) -> Option<Left> {
-        let left = &self.0.work.left;
+        let left = &self.server.work.left;
         if left.fetch_add(1, Ordering::AcqRel) >= MAX_LEFT {
             left.fetch_sub(1, Ordering::AcqRel);
             return None;
         }
-        Some(Left(Arc::clone(&self.0)))
+        Some(Left(Arc::clone(&self.server)))
     }
 }
 
@@ -71,7 +78,7 @@ impl Drop for Left {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        let work = &self.0.work;
+        let work = &self.server.work;
         if work.running.fetch_sub(1, Ordering::AcqRel) == 1 && work.is_draining() {
             work.idle.notify_waiters();
         }

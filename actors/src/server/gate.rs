@@ -10,6 +10,7 @@ use futures_util::future::LocalBoxFuture;
 
 use super::{Entry, Handling, McpServer, McpServerBuilder, Options, Response, ServerError};
 use crate::{
+    gauge,
     machine::bearer::{BearerGate, Denial},
     ports::token_verifier::TokenVerifier,
     wire::{
@@ -224,6 +225,7 @@ impl Kept {
 }
 
 fn denied(denial: Denial) -> Response {
+    gauge::error(i64::from(denial.status));
     let mut response = Response::json(denial.status, denial.body);
     response.www_authenticate = denial.challenge.map(String::into_boxed_str);
     response

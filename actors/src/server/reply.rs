@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{OutputShape, Response, listing::Listings, running::Members};
 use crate::{
+    gauge,
     machine::era::Era,
     tool::{Question, ToolOutput},
     wire::{
@@ -60,6 +61,7 @@ pub(super) fn error(id: Option<&str>, modern: bool, error: &RpcError) -> Bytes {
 /// Makes the HTTP response of an error.
 pub(super) fn refuse(status: u16, id: Option<&str>, modern: bool, cause: &RpcError) -> Response {
     tracing::debug!(status, code = cause.code, reason = %cause.message, "request refused");
+    gauge::error(cause.code);
     let mut response = HttpResponse::json(status, error(id, modern, cause));
     response.error_code = Some(cause.code);
     response

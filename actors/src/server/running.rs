@@ -26,6 +26,7 @@ use super::{
     trace,
 };
 use crate::{
+    gauge,
     handler::{Served, Serving},
     machine::{era::Era, mrtr::MAX_ROUNDS},
     session::{CallGuard, Lane, Session},
@@ -180,6 +181,11 @@ impl Running {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(u16, Bytes)> {
         let End(status, response, outcome) = ready!(self.poll_end(cx));
         trace::end(&self.span, outcome);
+        match outcome {
+            AuditOutcome::Error(code) => gauge::error(code),
+            AuditOutcome::ToolError => gauge::tool_error(),
+            _ => {}
+        }
         if let Some(observation) = self.observation.take() {
             observation.end(outcome);
         }

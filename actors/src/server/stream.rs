@@ -18,6 +18,7 @@ use tokio::{
 
 use super::{Response, running::Running};
 use crate::{
+    gauge::{Kind, Open},
     session::{Lane, Reader, Session},
     tool::{NoticeSink, ToolNotice},
     wire::{http::Body, mcp::LogLevel},
@@ -300,6 +301,7 @@ struct Streaming {
     tick: Pin<Box<Sleep>>,
     /// Something was written since the last tick.
     wrote: bool,
+    _open: Open,
 }
 
 impl EventStream {
@@ -328,6 +330,7 @@ impl EventStream {
             keep_alive,
             tick: Box::pin(sleep(keep_alive)),
             wrote: false,
+            _open: Open::new(Kind::Stream),
         }))
     }
 }
