@@ -231,9 +231,8 @@ fn finish<O>(cx: &ToolCx, ended: Result<O, ToolError>) -> Served<O> {
         Ok(output) => return Served::Done(output),
         Err(error) => error,
     };
-    let open = cx.take_open(error.question().cloned());
-    if open.is_empty() || cx.refused().is_some() {
-        return Served::Failed(error);
+    match cx.end_with(error) {
+        Ok(open) => Served::NeedsInput(open),
+        Err(error) => Served::Failed(error),
     }
-    Served::NeedsInput(open)
 }

@@ -9,6 +9,7 @@ pub mod client_policy;
 pub mod continuation;
 pub mod dialogue;
 pub mod era;
+pub mod form;
 pub mod frontmatter;
 pub mod headers;
 pub mod interrupt;

@@ -18,6 +18,7 @@ use crate::{
         Serving, function,
     },
     machine::{
+        form::{self, FormError},
         schema::{self, Checker, SchemaError, TypeSchema},
         text_args,
     },
@@ -63,6 +64,8 @@ struct Inner {
     arguments: Vec<PromptArgument>,
     icons: Option<Value>,
     meta: Option<Map<String, Value>>,
+    /// A type that was declared as a form and cannot be one.
+    not_a_form: Option<FormError>,
     render: Arc<dyn Serve<PromptRequest, GetPromptResult>>,
     completers: Completers,
 }
@@ -91,6 +94,14 @@ pub enum PromptDefError {
         prompt: String,
         /// The argument.
         argument: String,
+    },
+    /// A type that it asks for cannot be a form.
+    #[error("prompt `{prompt}`: {source}")]
+    Form {
+        /// The prompt.
+        prompt: String,
+        /// The field that cannot be.
+        source: FormError,
     },
     /// A `Ctx<T>` parameter has no value.
     #[error("prompt `{prompt}` needs a `{ty}` that nobody has given")]
@@ -131,6 +142,7 @@ impl Prompt {
             arguments: arguments.unwrap_or_default(),
             icons: None,
             meta: None,
+            not_a_form: None,
             render: function(render, IntoPrompt::into_prompt),
             completers: Completers::default(),
         }))
@@ -176,6 +188,13 @@ impl Prompt {
         })
     }
 
+    /// Declares that the function asks for this type with [`ToolCx::request_input_as`], so that one
+    /// that cannot be a form is found when the server is built.
+    #[must_use]
+    pub fn asks<T: JsonSchema>(self) -> Self {
+        self.with(|prompt| prompt.not_a_form = prompt.not_a_form.take().or(form::of::<T>().err()))
+    }
+
     /// Sets the function that completes an argument.
     #[must_use]
     pub fn complete<P, H>(self, argument: impl Into<Cow<'static, str>>, complete: H) -> Self
@@ -210,6 +229,10 @@ impl Prompt {
                 prompt: own(),
                 argument: argument.to_owned(),
             });
+        }
+        if let Some(source) = self.0.not_a_form.clone() {
+            let prompt = own();
+            return Err(PromptDefError::Form { prompt, source });
         }
         let missing = self.0.render.missing(context);
         match missing.or_else(|| self.0.completers.missing(context)) {

@@ -5,6 +5,7 @@ mod read;
 
 use std::{borrow::Cow, sync::Arc};
 
+use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
 pub use self::{
@@ -13,6 +14,7 @@ pub use self::{
 };
 use crate::{
     handler::{CompleteRequest, Completers, IntoCompletion, RequestParams, Serve, function},
+    machine::form::{self, FormError},
     tool::{Context, ToolFn},
     wire::{
         cache::CacheHint,
@@ -38,6 +40,8 @@ struct Inner {
     icons: Option<Value>,
     meta: Option<Map<String, Value>>,
     cache: Option<CacheHint>,
+    /// A type that was declared as a form and cannot be one.
+    not_a_form: Option<FormError>,
     read: Arc<dyn Serve<ReadRequest, Option<ReadOutput>>>,
     list: Option<Arc<dyn Serve<ListRequest, Vec<ResourceListing>>>>,
     completers: Completers,
@@ -82,6 +86,14 @@ pub enum ResourceDefError {
         template: String,
         /// The variable.
         variable: String,
+    },
+    /// A type that it asks for cannot be a form.
+    #[error("resource `{resource}`: {source}")]
+    Form {
+        /// The resource.
+        resource: String,
+        /// The field that cannot be.
+        source: FormError,
     },
     /// A `Ctx<T>` parameter has no value.
     #[error("resource `{resource}` needs a `{ty}` that nobody has given")]
@@ -145,6 +157,7 @@ impl Resource {
             icons: None,
             meta: None,
             cache: None,
+            not_a_form: None,
             read: function(read, IntoContents::into_contents),
             list: None,
             completers: Completers::default(),
@@ -176,6 +189,16 @@ impl Resource {
         H::Out: IntoCompletion + 'static,
     {
         self.with(|resource| resource.completers.add(variable.into(), complete))
+    }
+
+    /// Declares that the function asks for this type with
+    /// [`ToolCx::request_input_as`](crate::tool::ToolCx::request_input_as), so that one
+    /// that cannot be a form is found when the server is built.
+    #[must_use]
+    pub fn asks<T: JsonSchema>(self) -> Self {
+        self.with(|resource| {
+            resource.not_a_form = resource.not_a_form.take().or(form::of::<T>().err())
+        })
     }
 
     /// Sets the name that programs use.
@@ -265,6 +288,12 @@ impl Resource {
             return Err(ResourceDefError::UnknownVariable {
                 template: own(),
                 variable: variable.to_owned(),
+            });
+        }
+        if let Some(source) = self.0.not_a_form.clone() {
+            return Err(ResourceDefError::Form {
+                resource: own(),
+                source,
             });
         }
         let list = self.0.list.as_ref();

@@ -13,12 +13,13 @@ mod store;
 use std::{
     fmt,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
     },
 };
 
 use actix::Addr;
+use serde_json::json;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -36,6 +37,7 @@ use self::{
 };
 use crate::{
     server::ClientCapabilities,
+    tool::Question,
     wire::{
         ids::{Owner, SessionId},
         mcp::LogLevel,
@@ -82,6 +84,8 @@ pub(crate) struct Session {
     log_level: AtomicU8,
     lanes: AtomicU32,
     calls: Calls,
+    /// The ids of the pages that its client was asked to open, the oldest first.
+    pages: Mutex<Vec<Box<str>>>,
     actor: OnceLock<Addr<SessionActor>>,
 }
 
@@ -100,6 +104,7 @@ impl Session {
             log_level: AtomicU8::new(0),
             lanes: AtomicU32::new(0),
             calls: Calls::default(),
+            pages: Mutex::default(),
             actor: OnceLock::new(),
         }
     }
@@ -147,6 +152,31 @@ impl Session {
         least > 0 && level as u8 + 1 >= least
     }
 
+    /// Notes that the client was asked to open a page; gives the page's id.
+    pub(crate) fn add_page(&self, question: &Question) -> String {
+        let id = question.elicitation_id.clone();
+        let id = id.unwrap_or_else(|| Uuid::new_v4().to_string());
+        let mut pages = self.pages();
+        pages.retain(|known| **known != *id);
+        if pages.len() >= MAX_PAGES {
+            pages.remove(0);
+        }
+        pages.push(id.as_str().into());
+        id
+    }
+
+    /// Forgets a page that is done; gives whether the client was asked to open it.
+    pub(crate) fn take_page(&self, id: &str) -> bool {
+        let mut pages = self.pages();
+        let before = pages.len();
+        pages.retain(|known| **known != *id);
+        pages.len() < before
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Vec<Box<str>>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Makes the stream that a call may need. One that cannot be resumed ends with its answer.
     pub(crate) fn lane(&self, resumable: bool) -> Arc<Lane> {
         let id = self.lanes.fetch_add(1, Ordering::Relaxed) + 1;
@@ -185,6 +215,20 @@ impl Session {
         )]
         actor.do_send(End);
     }
+}
+
+/// Pages of one session whose end can be told. A person opens one after the other.
+const MAX_PAGES: usize = 64;
+
+/// Words that a page is done, as 2025-11-25 knows it.
+pub(crate) fn page_done(id: &str) -> Vec<u8> {
+    let params = json!({"elicitationId": id});
+    let message = json!({
+        "jsonrpc": "2.0",
+        "method": "notifications/elicitation/complete",
+        "params": params,
+    });
+    message.to_string().into_bytes()
 }
 
 /// Cancels one call.

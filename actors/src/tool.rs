@@ -20,13 +20,14 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
 use self::run::{Execute, Raw, Typed};
 pub use self::{
     ask::{
-        Answers, Asker, Input, InputError, InputResponse, Question, QuestionKind, SampleRequest,
-        Sampler,
+        Answers, Asker, Input, InputError, InputResponse, MAX_TRIES, Question, QuestionKind,
+        SampleRequest, Sampler,
     },
     blocking::BlockingFn,
     context::Context,
@@ -37,7 +38,10 @@ pub use self::{
     },
 };
 use crate::{
-    machine::schema::{self, Checker, SchemaError},
+    machine::{
+        form::{self, FormError},
+        schema::{self, Checker, SchemaError},
+    },
     wire::content::ToolAnnotations,
 };
 
@@ -63,6 +67,8 @@ struct Inner {
     /// What the token of a caller has to allow.
     scopes: Vec<String>,
     approval_schema: ApprovalSchema,
+    /// A type that was declared as a form and cannot be one.
+    not_a_form: Option<FormError>,
     uses_cx: bool,
     uses_context: bool,
     execute: Option<Arc<dyn Execute>>,
@@ -103,6 +109,14 @@ pub enum ToolDefError {
     NotAnObject {
         /// The tool.
         tool: String,
+    },
+    /// A type that it asks for cannot be a form.
+    #[error("tool `{tool}`: {source}")]
+    Form {
+        /// The tool.
+        tool: String,
+        /// The field that cannot be.
+        source: FormError,
     },
     /// A `Ctx<T>` parameter has no value.
     #[error("tool `{tool}` needs a `{ty}` that nobody has given")]
@@ -191,6 +205,7 @@ impl Tool {
             needs_approval: false,
             scopes: Vec::new(),
             approval_schema: ApprovalSchema::default(),
+            not_a_form: None,
             uses_cx: false,
             uses_context: false,
             execute: None,
@@ -268,6 +283,14 @@ impl Tool {
             tool.output_schema = Some(Arc::new(schema));
             tool.check_output = true;
         })
+    }
+
+    /// Declares that the function asks for this type with
+    /// [`ToolCx::request_input_as`] or [`ToolCx::request_form_as`], so that one that cannot be a form
+    /// is found when the server is built.
+    #[must_use]
+    pub fn asks<T: JsonSchema>(self) -> Self {
+        self.with(|tool| tool.not_a_form = tool.not_a_form.take().or(form::of::<T>().err()))
     }
 
     /// Requires a person's agreement before each call in a chat.

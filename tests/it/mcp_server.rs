@@ -2,6 +2,7 @@
 
 mod calls;
 mod cost;
+pub(crate) mod forms;
 pub(crate) mod host;
 mod legacy;
 mod lists;

@@ -3,6 +3,7 @@
 mod calls;
 mod changes;
 pub(crate) mod client;
+mod forms;
 mod idle;
 mod questions;
 mod soak;

@@ -166,6 +166,18 @@ impl Checker {
             .map_err(|error| SchemaError(error.to_string()))
     }
 
+    /// Compiles the schema of a form, whose formats bind what a person writes.
+    ///
+    /// # Errors
+    /// As [`Checker::new`].
+    pub fn of_form(schema: &Value) -> Result<Self, SchemaError> {
+        jsonschema::options()
+            .should_validate_formats(true)
+            .build(schema)
+            .map(Self)
+            .map_err(|error| SchemaError(error.to_string()))
+    }
+
     /// Checks a value.
     ///
     /// # Errors

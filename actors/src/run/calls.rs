@@ -204,6 +204,6 @@ pub(super) fn shown(notice: ToolNotice) -> Option<(String, Value)> {
             "tool-progress".to_owned(),
             serde_json::json!({"progress": progress, "total": total, "message": message}),
         )),
-        ToolNotice::Log { .. } | ToolNotice::CloseStream => None,
+        ToolNotice::Log { .. } | ToolNotice::CloseStream | ToolNotice::PageDone { .. } => None,
     }
 }

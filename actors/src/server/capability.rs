@@ -1,11 +1,11 @@
 //! What this client may be asked, in this request.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{json, value::RawValue};
 
 use crate::{
     tool::{Asker, InputError, Question, QuestionKind},
-    wire::mcp::envelope::Obj,
+    wire::{mcp::envelope::Obj, version::V2025_11_25},
 };
 
 /// The declared capabilities that questions need.
@@ -14,6 +14,8 @@ pub(crate) struct ClientCapabilities {
     form: bool,
     url: bool,
     sampling: bool,
+    /// The client's model may be given tools.
+    sampling_tools: bool,
     roots: bool,
 }
 
@@ -22,7 +24,7 @@ struct Declared<'a> {
     #[serde(borrow, default)]
     elicitation: Option<Obj<Elicitation<'a>>>,
     #[serde(borrow, default)]
-    sampling: Option<&'a RawValue>,
+    sampling: Option<Obj<Sampling<'a>>>,
     #[serde(borrow, default)]
     roots: Option<&'a RawValue>,
 }
@@ -33,6 +35,12 @@ struct Elicitation<'a> {
     form: Option<&'a RawValue>,
     #[serde(borrow, default)]
     url: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Sampling<'a> {
+    #[serde(borrow, default)]
+    tools: Option<&'a RawValue>,
 }
 
 impl ClientCapabilities {
@@ -47,7 +55,23 @@ impl ClientCapabilities {
             form: elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none()),
             url: elicitation.is_some_and(|modes| modes.url.is_some()),
             sampling: declared.sampling.is_some(),
+            sampling_tools: declared.sampling.is_some_and(|with| with.tools.is_some()),
             roots: declared.roots.is_some(),
+        }
+    }
+
+    /// Reads what a client of a 2025 version declares in `initialize`. Pages came with 2025-11-25;
+    /// before that, whatever stands in `elicitation` means forms.
+    pub(crate) fn read_of(version: &str, raw: &str) -> Self {
+        let read = Self::read(raw);
+        if version == V2025_11_25 {
+            return read;
+        }
+        Self {
+            form: read.form || read.url,
+            url: false,
+            sampling_tools: false,
+            ..read
         }
     }
 
@@ -63,13 +87,20 @@ impl ClientCapabilities {
 
 impl Asker for ClientCapabilities {
     fn admit(&self, question: &Question) -> Result<(), InputError> {
-        if self.allow(question.kind) {
-            return Ok(());
-        }
-        Err(InputError::MissingCapability {
+        let missing = |required| InputError::MissingCapability {
             key: question.key.clone().unwrap_or_default(),
-            required: question.kind.required_capabilities(),
-        })
+            required,
+        };
+        if !self.allow(question.kind) {
+            return Err(missing(question.kind.required_capabilities()));
+        }
+        let needs_tools = question.kind == QuestionKind::Sampling
+            && (question.request.get("tools").is_some()
+                || question.request.get("toolChoice").is_some());
+        if needs_tools && !self.sampling_tools {
+            return Err(missing(json!({"sampling": {"tools": {}}})));
+        }
+        Ok(())
     }
 }
 
@@ -91,11 +122,38 @@ mod tests {
                 vec![Sampling, Roots],
             ),
             (r#"{"elicitation":5}"#, vec![]),
+            (r#"{"sampling":5}"#, vec![]),
         ] {
             let read = ClientCapabilities::read(declared);
             let asked = [Form, Url, Sampling, Roots].into_iter();
             let found: Vec<_> = asked.filter(|kind| read.allow(*kind)).collect();
             assert_eq!(found, allowed, "{declared}");
         }
+    }
+
+    #[test]
+    fn older_clients_know_forms_only() {
+        use crate::wire::version::V2025_06_18;
+        let declared = r#"{"elicitation":{"url":{}},"sampling":{"tools":{}}}"#;
+        let newest = ClientCapabilities::read_of(V2025_11_25, declared);
+        assert_eq!(newest, ClientCapabilities::read(declared));
+        let older = ClientCapabilities::read_of(V2025_06_18, declared);
+        assert!(older.allow(QuestionKind::Form) && !older.allow(QuestionKind::Url));
+        let nothing = ClientCapabilities::read_of(V2025_06_18, "{}");
+        assert!(!nothing.allow(QuestionKind::Form));
+    }
+
+    #[test]
+    fn tools_are_offered_to_a_model_only_where_they_are_declared() {
+        let mut request = crate::tool::SampleRequest::new("Plan");
+        request.extra.insert("tools".to_owned(), json!([]));
+        let question = Question::sampling(request).key("plan");
+        let plain = ClientCapabilities::read(r#"{"sampling":{}}"#);
+        let error = plain.admit(&question).err();
+        let required = json!({"sampling": {"tools": {}}});
+        let key = "plan".to_owned();
+        assert_eq!(error, Some(InputError::MissingCapability { key, required }));
+        let able = ClientCapabilities::read(r#"{"sampling":{"tools":{}}}"#);
+        assert_eq!(able.admit(&question), Ok(()));
     }
 }

@@ -181,6 +181,14 @@ impl McpServer {
         }
     }
 
+    /// Tells the client that was asked to open this page that the page is done; see
+    /// [`Question::elicitation_id`](crate::tool::Question::elicitation_id). Gives whether a session was
+    /// asked; it hears of it if it reads its GET stream.
+    pub fn elicitation_complete(&self, id: &str) -> bool {
+        let store = self.0.memory.as_ref();
+        store.is_some_and(|store| store.page_done(id))
+    }
+
     /// Tells how many 2025 sessions are open.
     #[must_use]
     pub fn open_sessions(&self) -> usize {
@@ -211,7 +219,7 @@ pub(super) fn initialize(
     let declared = call.params.capabilities.map_or("{}", RawValue::get);
     let greeting = Greeting {
         version,
-        capabilities: ClientCapabilities::read(declared),
+        capabilities: ClientCapabilities::read_of(version, declared),
     };
     let session = match store.start(call.options.owner(), greeting) {
         Ok(session) => session,

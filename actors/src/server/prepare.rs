@@ -46,6 +46,7 @@ impl Prepared {
     pub(super) fn run(self, server: &Arc<Inner>, call: &Call<'_>, job: Job) -> Handling {
         let mut running = Running::new(server, call, job);
         running.asking = self.asking;
+        running.can_ask = true;
         running.guard = self.guard;
         if let Some(session) = &mut running.session {
             session.lane = self.lane;

@@ -65,6 +65,8 @@ pub(super) struct Running {
     era: Era,
     job: Job,
     pub(super) asking: Option<Box<Asking>>,
+    /// The function has a context that decides about its questions.
+    pub(super) can_ask: bool,
     /// Armed when the call has to wait for the first time.
     closing: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
     pub(super) guard: Option<DropGuard>,
@@ -137,6 +139,7 @@ impl Running {
             era: request.era,
             job,
             asking: None,
+            can_ask: false,
             closing: None,
             guard: None,
             observation: None,
@@ -322,19 +325,42 @@ impl Running {
     }
 
     fn ask(&mut self, questions: &[Question]) -> Result<End, String> {
+        if !self.can_ask {
+            return Err("a function that asks needs a ToolCx parameter".to_owned());
+        }
         let Some(mut asking) = self.asking.take() else {
-            return Err("a question was asked where nobody can be asked".to_owned());
+            return self.pages(questions).ok_or_else(|| {
+                "a 2025 client has to be asked while its call runs, with ask or request_form"
+                    .to_owned()
+            });
         };
         if asking.state.round >= MAX_ROUNDS {
             return Err(format!(
                 "questions were asked in more than {MAX_ROUNDS} rounds"
             ));
         }
+        // What is asked again gets a new answer.
+        for key in questions
+            .iter()
+            .filter_map(|question| question.key.as_deref())
+        {
+            asking.state.answers.remove(key);
+        }
         let state = asking
             .seal(self.work.server())
             .map_err(|error| error.to_string())?;
         let asked = self.plain_writer().input_required(questions, &state);
         Ok(End(200, asked, AuditOutcome::InputRequired))
+    }
+
+    /// Gives the error that asks a client of 2025-11-25 to open pages before it calls again. The
+    /// questions have been admitted, so it knows them.
+    fn pages(&self, questions: &[Question]) -> Option<End> {
+        let pages = self.session.as_ref()?.session.pages_of(questions)?;
+        let message = "a page has to be opened first";
+        let error = RpcError::new(code::URL_ELICITATION_REQUIRED, message)
+            .with_data(json!({"elicitations": pages}));
+        Some(End(200, self.error(&error), AuditOutcome::InputRequired))
     }
 }
 

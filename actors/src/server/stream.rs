@@ -19,7 +19,7 @@ use tokio::{
 use super::{Response, running::Running};
 use crate::{
     gauge::{Kind, Open},
-    session::{Lane, Reader, Session},
+    session::{Lane, Reader, Session, page_done},
     tool::{NoticeSink, ToolNotice},
     wire::{http::Body, mcp::LogLevel},
 };
@@ -58,7 +58,7 @@ impl Wording {
     }
 
     /// Gives the message, as far as there is one.
-    fn message(&mut self, notice: ToolNotice) -> Option<Value> {
+    fn message(&mut self, notice: ToolNotice) -> Option<Vec<u8>> {
         match notice {
             ToolNotice::Progress {
                 progress,
@@ -69,13 +69,14 @@ impl Wording {
                     return None;
                 }
                 self.last_progress = progress;
-                Some(self.progress_message(progress, total, message))
+                Some(bytes(&self.progress_message(progress, total, message)))
             }
-            ToolNotice::Log { level, data } => Some(json!({
+            ToolNotice::Log { level, data } => Some(bytes(&json!({
                 "jsonrpc": "2.0",
                 "method": "notifications/message",
                 "params": {"level": level, "data": data},
-            })),
+            }))),
+            ToolNotice::PageDone { id } => Some(page_done(&id)),
             ToolNotice::Custom { .. } | ToolNotice::CloseStream => None,
         }
     }
@@ -99,6 +100,10 @@ impl Wording {
     }
 }
 
+fn bytes(message: &Value) -> Vec<u8> {
+    message.to_string().into_bytes()
+}
+
 /// Gives where a call of a session reports to: the stream that its answer then becomes.
 pub(super) fn lane_sink(wanted: Wanted, session: &Arc<Session>, lane: &Arc<Lane>) -> NoticeSink {
     let (session, lane) = (Arc::clone(session), Arc::clone(lane));
@@ -112,6 +117,7 @@ pub(super) fn lane_sink(wanted: Wanted, session: &Arc<Session>, lane: &Arc<Lane>
                 lane.release();
                 false
             }
+            ToolNotice::PageDone { id } => session.take_page(id),
             ToolNotice::Custom { .. } => false,
         };
         if !wants {
@@ -122,7 +128,7 @@ pub(super) fn lane_sink(wanted: Wanted, session: &Arc<Session>, lane: &Arc<Lane>
         let Some(message) = wording.message(notice) else {
             return;
         };
-        if !lane.report(message.to_string().as_bytes()) {
+        if !lane.report(&message) {
             tracing::debug!("a report of a tool was dropped");
         }
     })
@@ -144,7 +150,9 @@ impl Notices {
             let wants = match &notice {
                 ToolNotice::Progress { .. } => wants_progress,
                 ToolNotice::Log { level: at, .. } => level.is_some_and(|least| *at >= least),
-                ToolNotice::Custom { .. } | ToolNotice::CloseStream => false,
+                ToolNotice::Custom { .. }
+                | ToolNotice::CloseStream
+                | ToolNotice::PageDone { .. } => false,
             };
             if wants && sender.try_send(notice).is_err() {
                 tracing::debug!("a report of a tool was dropped");
@@ -177,7 +185,7 @@ impl Notices {
 
     fn write(&mut self, out: &mut BytesMut, notice: ToolNotice) {
         if let Some(message) = self.wording.message(notice) {
-            frame(out, message.to_string().as_bytes());
+            frame(out, &message);
         }
     }
 }

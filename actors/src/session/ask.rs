@@ -11,8 +11,9 @@ use super::{
     actor::{Ask, AskError, Forget},
 };
 use crate::{
+    machine::form,
     tool::{Asker, InputError, Question, QuestionKind},
-    wire::jsonrpc::RpcError,
+    wire::{jsonrpc::RpcError, version::V2025_11_25},
 };
 
 /// The code with which 2025 clients say that their user refused.
@@ -44,9 +45,13 @@ impl Asker for SessionAsker {
         let session = Arc::clone(&self.session);
         let (answer, answered) = oneshot::channel();
         let kind = question.kind;
+        let params = match params(&session, question) {
+            Ok(params) => params,
+            Err(error) => return Some(Box::pin(std::future::ready(Err(error)))),
+        };
         let ask = Ask {
             method: kind.method(),
-            params: question.request.clone(),
+            params,
             lane: self.lane.clone(),
             answer,
         };
@@ -54,6 +59,37 @@ impl Asker for SessionAsker {
             async move { wait(session, ask, answered, kind).await },
         ))
     }
+}
+
+impl Session {
+    /// Words questions that are all pages to open, as 2025-11-25 knows them.
+    pub(crate) fn pages_of(&self, questions: &[Question]) -> Option<Vec<Value>> {
+        let page = |question: &Question| match question.kind {
+            QuestionKind::Url => params(self, question).ok(),
+            QuestionKind::Form | QuestionKind::Sampling | QuestionKind::Roots => None,
+        };
+        questions.iter().map(page).collect()
+    }
+}
+
+/// Words a question as the version of the session knows it.
+fn params(session: &Session, question: &Question) -> Result<Value, InputError> {
+    let mut params = question.request.clone();
+    match question.kind {
+        QuestionKind::Form if session.version() != V2025_11_25 => {
+            if let Some(schema) = params.get_mut("requestedSchema") {
+                form::of_2025_06_18(schema)?;
+            }
+        }
+        QuestionKind::Url => {
+            if let Value::Object(members) = &mut params {
+                let id = session.add_page(question);
+                members.insert("elicitationId".to_owned(), Value::from(id));
+            }
+        }
+        QuestionKind::Form | QuestionKind::Sampling | QuestionKind::Roots => {}
+    }
+    Ok(params)
 }
 
 async fn wait(

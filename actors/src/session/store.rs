@@ -13,7 +13,9 @@ use std::{
 use actix::{Actor, Arbiter, ArbiterHandle, System};
 use tokio::sync::Notify;
 
-use super::{Changed, Greeting, Session, SessionKey, SessionLimits, actor::SessionActor};
+use super::{
+    Changed, Greeting, Session, SessionKey, SessionLimits, actor::SessionActor, page_done,
+};
 use crate::{registry::Registry, wire::ids::Owner};
 
 /// Why there is no new session.
@@ -101,6 +103,24 @@ impl SessionStore {
                 tracing::debug!(session = %session.id(), "a session did not hear of a change");
             }
         }
+    }
+
+    /// Tells the session that was asked to open this page that it is done; gives whether one was.
+    pub(crate) fn page_done(&self, id: &str) -> bool {
+        let mut asked = self.0.sessions.values().into_iter();
+        let Some(session) = asked.find(|session| session.take_page(id)) else {
+            return false;
+        };
+        let change = Changed {
+            message: page_done(id).into(),
+            resource: None,
+        };
+        if let Some(actor) = session.actor()
+            && actor.try_send(change).is_err()
+        {
+            tracing::debug!(session = %session.id(), "a session did not hear of its page");
+        }
+        true
     }
 
     /// Ends all sessions and waits until they are gone.

@@ -5,58 +5,89 @@ use serde_json::{Value, json};
 use super::ask::{InputError, InputResponse, Question, QuestionKind};
 use crate::machine::schema::Checker;
 
-/// Checks a raw answer against its question.
-pub(crate) fn accept(question: &Question, key: &str, answer: Value) -> Result<Value, InputError> {
-    let invalid = |reason: String| InputError::Invalid {
-        key: key.to_owned(),
-        reason,
-    };
+/// What is wrong with a raw answer.
+pub(crate) enum Wrong {
+    /// The person does not want to answer.
+    Refused,
+    /// It is no answer to such a question: the fault of the client.
+    Malformed(String),
+    /// It is one, with values that do not fit: the person can answer again.
+    Unfit(String),
+}
+
+impl Wrong {
+    pub(crate) fn into_error(self, key: &str) -> InputError {
+        match self {
+            Self::Refused => InputError::NotAccepted,
+            Self::Malformed(reason) | Self::Unfit(reason) => InputError::Invalid {
+                key: key.to_owned(),
+                reason,
+            },
+        }
+    }
+}
+
+/// Checks a raw answer against its question: the form that was asked for, unless there is one that
+/// says more.
+pub(crate) fn accept(
+    question: &Question,
+    form: Option<&Value>,
+    answer: Value,
+) -> Result<Value, Wrong> {
+    let malformed = |reason: &str| Err(Wrong::Malformed(reason.to_owned()));
     let Value::Object(members) = &answer else {
-        return Err(invalid("an object is expected".to_owned()));
+        return malformed("an object is expected");
     };
     match question.kind {
         QuestionKind::Form | QuestionKind::Url => {
-            match members.get("action").and_then(Value::as_str) {
-                Some("accept") => {}
-                Some("decline" | "cancel") => return Err(InputError::NotAccepted),
-                _ => {
-                    return Err(invalid(
-                        "/action: accept, decline or cancel is expected".to_owned(),
-                    ));
-                }
+            if is_refusal(&answer) {
+                return Err(Wrong::Refused);
+            }
+            if members
+                .get("action")
+                .is_none_or(|action| action != "accept")
+            {
+                return malformed("/action: accept, decline or cancel is expected");
             }
             if question.kind == QuestionKind::Form {
-                check_content(question, members.get("content")).map_err(invalid)?;
+                check_content(form.or(question.requested_schema()), members.get("content"))?;
             }
         }
         QuestionKind::Sampling => {
             if !members.contains_key("content") {
-                return Err(invalid("/content: is required".to_owned()));
+                return malformed("/content: is required");
             }
         }
         QuestionKind::Roots => {
             if !members.get("roots").is_some_and(Value::is_array) {
-                return Err(invalid("/roots: an array is expected".to_owned()));
+                return malformed("/roots: an array is expected");
             }
         }
     }
     Ok(answer)
 }
 
-fn check_content(question: &Question, content: Option<&Value>) -> Result<(), String> {
-    let Some(content) = content else {
-        return Err("/content: is required".to_owned());
-    };
+/// Tells whether a person has declined or cancelled.
+pub(crate) fn is_refusal(answer: &Value) -> bool {
+    let action = answer.get("action").and_then(Value::as_str);
+    matches!(action, Some("decline" | "cancel"))
+}
+
+/// A form that was sent without any content is one without values.
+fn check_content(schema: Option<&Value>, content: Option<&Value>) -> Result<(), Wrong> {
+    let empty = json!({});
+    let content = content.filter(|content| !content.is_null());
+    let content = content.unwrap_or(&empty);
     if !content.is_object() {
-        return Err("/content: an object is expected".to_owned());
+        let reason = "/content: an object is expected";
+        return Err(Wrong::Malformed(reason.to_owned()));
     }
-    let Some(schema) = question.requested_schema() else {
+    let Some(schema) = schema else {
         return Ok(());
     };
-    let checker = Checker::new(schema).map_err(|error| error.to_string())?;
-    checker
-        .check(content)
-        .map_err(|wrong| format!("/content{}: {}", wrong.path, wrong.reason))
+    let checker = Checker::of_form(schema).map_err(|error| Wrong::Malformed(error.to_string()))?;
+    let checked = checker.check(content);
+    checked.map_err(|wrong| Wrong::Unfit(wrong.to_string()))
 }
 
 /// Gives the text of a sampling answer: its first text block.

@@ -1,14 +1,18 @@
 //! Questions that a tool puts to somebody, and what comes back.
 
-use std::borrow::Cow;
+mod error;
+mod sample;
 
 use futures_util::future::LocalBoxFuture;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
-use tokio_util::sync::CancellationToken;
+use serde_json::{Value, json};
 
-use super::ToolError;
+pub use self::{
+    error::{InputError, InputResponse},
+    sample::{SampleRequest, Sampler},
+};
+use crate::machine::mrtr::MAX_ROUNDS;
 
 /// Answers by the key of their question: `ElicitResult`, `CreateMessageResult` or
 /// `ListRootsResult` as MCP defines them.
@@ -17,14 +21,16 @@ pub type Answers = IndexMap<String, Value>;
 /// Another name of [`Question`], for `ToolError::needs_input(Input::form(..))`.
 pub type Input = Question;
 
+/// How often one question is put to a person whose answers do not fit it, while its call waits. A
+/// call of 2026 pauses for each answer and has the bound of its rounds.
+pub const MAX_TRIES: u32 = MAX_ROUNDS;
+
 /// The key of a question that was asked without one.
 pub(crate) const UNKEYED_FORM: &str = "input";
 /// The key of a sampling request that was asked without one.
 pub(crate) const UNKEYED_SAMPLE: &str = "sample";
 /// The key of a roots request that was asked without one.
 pub(crate) const UNKEYED_ROOTS: &str = "roots";
-/// Tokens that a sampling request allows unless it says otherwise.
-const DEFAULT_MAX_TOKENS: u32 = 1024;
 
 /// The kinds of question that MCP knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,6 +58,14 @@ impl QuestionKind {
         }
     }
 
+    pub(crate) const fn default_key(self) -> &'static str {
+        match self {
+            Self::Form | Self::Url => UNKEYED_FORM,
+            Self::Sampling => UNKEYED_SAMPLE,
+            Self::Roots => UNKEYED_ROOTS,
+        }
+    }
+
     /// Gives the client capabilities that the question needs, as MCP writes them.
     #[must_use]
     pub fn required_capabilities(self) -> Value {
@@ -76,6 +90,10 @@ pub struct Question {
     pub request: Value,
     /// Why a chat shows the question; `mcp_input` when there is none.
     pub reason: Option<String>,
+    /// Names the page of a URL question to clients of 2025-11-25; others have no word for it. One is
+    /// made up when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation_id: Option<String>,
 }
 
 impl Question {
@@ -100,6 +118,10 @@ impl Question {
     }
 
     /// Asks a person to open a page. Acceptance is consent, the page reports by itself.
+    ///
+    /// As the question of an error ([`ToolError::needs_input`](super::ToolError::needs_input)) it
+    /// says that the call needs the page first: clients of 2025-11-25 get error -32042 for it, and
+    /// call again when the page is done.
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self::new(
             QuestionKind::Url,
@@ -132,6 +154,7 @@ impl Question {
             kind,
             request,
             reason: None,
+            elicitation_id: None,
         }
     }
 
@@ -149,125 +172,33 @@ impl Question {
         self
     }
 
+    /// Names the page of a URL question, so that its end can be told:
+    /// [`ToolCx::elicitation_complete`](super::ToolCx::elicitation_complete) and
+    /// [`McpServer::elicitation_complete`](crate::server::McpServer::elicitation_complete).
+    #[must_use]
+    pub fn elicitation_id(mut self, id: impl Into<String>) -> Self {
+        self.elicitation_id = Some(id.into());
+        self
+    }
+
+    /// Gives the question as it is asked again, with what was wrong with the last answer.
+    pub(crate) fn again(&self, wrong: Option<&str>) -> Self {
+        let mut question = self.clone();
+        let Some(wrong) = wrong else {
+            return question;
+        };
+        if let Some(Value::String(message)) = question.request.get_mut("message") {
+            message.push_str("\n\nThe last answer does not fit: ");
+            message.push_str(wrong);
+        }
+        question
+    }
+
     /// Gives the schema that a form's answer fits.
     #[must_use]
     pub fn requested_schema(&self) -> Option<&Value> {
         self.request.get("requestedSchema")
     }
-
-    pub(crate) const fn default_key(&self) -> &'static str {
-        match self.kind {
-            QuestionKind::Form | QuestionKind::Url => UNKEYED_FORM,
-            QuestionKind::Sampling => UNKEYED_SAMPLE,
-            QuestionKind::Roots => UNKEYED_ROOTS,
-        }
-    }
-}
-
-/// What a tool asks a model.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct SampleRequest {
-    /// Tells several questions of one call apart.
-    pub key: Option<String>,
-    /// MCP sampling messages: `{role, content}`.
-    pub messages: Vec<Value>,
-    /// Upper bound of the answer in tokens; 1024 by default.
-    pub max_tokens: u32,
-    /// Instructions to the model.
-    pub system_prompt: Option<String>,
-    /// Other params of `sampling/createMessage`.
-    pub extra: Map<String, Value>,
-}
-
-impl SampleRequest {
-    /// Makes a request of one user text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            key: None,
-            messages: vec![
-                json!({"role": "user", "content": {"type": "text", "text": text.into()}}),
-            ],
-            max_tokens: DEFAULT_MAX_TOKENS,
-            system_prompt: None,
-            extra: Map::new(),
-        }
-    }
-
-    /// Names the question.
-    #[must_use]
-    pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.key = Some(key.into());
-        self
-    }
-
-    /// Bounds the answer.
-    #[must_use]
-    pub const fn max_tokens(mut self, max_tokens: u32) -> Self {
-        self.max_tokens = max_tokens;
-        self
-    }
-
-    /// Instructs the model.
-    #[must_use]
-    pub fn system_prompt(mut self, prompt: impl Into<String>) -> Self {
-        self.system_prompt = Some(prompt.into());
-        self
-    }
-
-    /// Gives the params of `sampling/createMessage`.
-    #[must_use]
-    pub fn to_params(&self) -> Value {
-        let mut params = Map::new();
-        params.insert("messages".to_owned(), Value::from(self.messages.clone()));
-        params.insert("maxTokens".to_owned(), Value::from(self.max_tokens));
-        if let Some(prompt) = &self.system_prompt {
-            params.insert("systemPrompt".to_owned(), Value::from(prompt.as_str()));
-        }
-        params.extend(self.extra.clone());
-        Value::Object(params)
-    }
-
-    /// Joins the texts of the messages, for a sampler that reads plain text.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let mut joined = String::new();
-        for message in &self.messages {
-            let Some(text) = message.pointer("/content/text").and_then(Value::as_str) else {
-                continue;
-            };
-            if !joined.is_empty() {
-                joined.push('\n');
-            }
-            joined.push_str(text);
-        }
-        joined
-    }
-}
-
-impl From<&str> for SampleRequest {
-    fn from(text: &str) -> Self {
-        Self::new(text)
-    }
-}
-
-impl From<String> for SampleRequest {
-    fn from(text: String) -> Self {
-        Self::new(text)
-    }
-}
-
-/// Answers the sampling requests of tools inside the process, instead of asking a client.
-pub trait Sampler: Send + Sync + 'static {
-    /// Gives the model's text.
-    ///
-    /// # Errors
-    /// [`ToolError`] when there is no answer; the tool sees it.
-    fn sample(
-        &self,
-        request: SampleRequest,
-        cancel: CancellationToken,
-    ) -> LocalBoxFuture<'static, Result<String, ToolError>>;
 }
 
 /// Decides about the questions of a call, and may answer them while the call waits.
@@ -288,62 +219,5 @@ pub trait Asker: Send + Sync + 'static {
     ) -> Option<LocalBoxFuture<'static, Result<Value, InputError>>> {
         let _ = question;
         None
-    }
-}
-
-/// How a chat answered the question of an own tool.
-#[derive(Clone, Debug, PartialEq)]
-pub enum InputResponse {
-    /// With this payload.
-    Resolved(Value),
-    /// Not at all: the user cancelled.
-    Cancelled,
-}
-
-/// Why a question has no answer (yet).
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InputError {
-    /// The question is open: the call pauses when the tool returns an error now.
-    #[error("the call waits for an answer")]
-    Paused,
-    /// The user declined or cancelled. The text is fixed by the recorded wire.
-    #[error("The user did not accept the input request.")]
-    NotAccepted,
-    /// Nobody can be asked here.
-    #[error("{0}")]
-    Unavailable(Cow<'static, str>),
-    /// The client has not declared that it can answer.
-    #[error("the client does not declare the capability that the question `{key}` needs")]
-    MissingCapability {
-        /// The question.
-        key: String,
-        /// `ClientCapabilities`, for example `{"sampling": {}}`.
-        required: Value,
-    },
-    /// The answer does not fit the question.
-    #[error("the answer to `{key}` does not fit: {reason}")]
-    Invalid {
-        /// The question.
-        key: String,
-        /// Place and reason.
-        reason: String,
-    },
-    /// The call was cancelled while it waited.
-    #[error("the call was cancelled")]
-    Cancelled,
-}
-
-impl InputError {
-    /// Tells whether the call pauses.
-    #[must_use]
-    pub const fn is_pause(&self) -> bool {
-        matches!(self, Self::Paused)
-    }
-
-    /// Tells whether the user refused.
-    #[must_use]
-    pub const fn is_refusal(&self) -> bool {
-        matches!(self, Self::NotAccepted)
     }
 }

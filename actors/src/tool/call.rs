@@ -28,6 +28,10 @@ impl Tool {
                 source,
             });
         }
+        if let Some(source) = self.0.not_a_form.clone() {
+            let tool = tool();
+            return Err(ToolDefError::Form { tool, source });
+        }
         let missing = self.0.execute.as_ref().and_then(|run| run.missing(context));
         match missing {
             Some(ty) => Err(ToolDefError::MissingContext { tool: tool(), ty }),

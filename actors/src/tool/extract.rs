@@ -112,6 +112,14 @@ fn with_whole_numbers<T: DeserializeOwned>(arguments: &str) -> Option<T> {
     serde_json::from_value(value).ok()
 }
 
+/// Reads a JSON value as [`Args`] reads its text.
+pub(super) fn from_value<T: DeserializeOwned>(mut value: Value) -> Result<T, serde_json::Error> {
+    T::deserialize(&value).or_else(|error| {
+        make_whole(&mut value);
+        T::deserialize(&value).map_err(|_| error)
+    })
+}
+
 fn make_whole(value: &mut Value) {
     /// Above this a double does not know its neighbours.
     const EXACT: f64 = 9_007_199_254_740_992.0;

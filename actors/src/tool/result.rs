@@ -217,7 +217,9 @@ impl ToolError {
         }
     }
 
-    /// Pauses the call until the question is answered.
+    /// Pauses the call until the question is answered. On a server the function needs a `ToolCx`
+    /// parameter for that, and clients of 2025-11-25 get error -32042 for a page; other questions
+    /// have to be put to 2025 clients with [`ToolCx::ask`](super::ToolCx::ask).
     #[must_use]
     pub fn needs_input(question: Question) -> Self {
         Self {

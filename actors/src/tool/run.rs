@@ -132,11 +132,10 @@ pub(super) fn finish(
         Ok(Err(error)) => error,
         Err(_panic) => return ToolOutcome::Failed(ToolError::panicked()),
     };
-    let open = cx.take_open(error.question().cloned());
-    if open.is_empty() || cx.refused().is_some() {
-        return ToolOutcome::Failed(error);
+    match cx.end_with(error) {
+        Ok(open) => ToolOutcome::NeedsInput(open),
+        Err(error) => ToolOutcome::Failed(error),
     }
-    ToolOutcome::NeedsInput(open)
 }
 
 impl fmt::Debug for dyn Execute {

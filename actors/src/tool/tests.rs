@@ -182,10 +182,21 @@ fn a_question_pauses_the_call_and_its_answer_lets_it_end() {
             "The user did not accept the input request."
         );
     }
-    let cx = answered(json!({"action":"accept","content":{"value":5}}));
+    let cx = answered(json!({"action":"maybe"}));
     let error = failure(run(&tool, "{}", cx.clone()));
-    assert!(error.message().contains("/content/value"), "{error}");
+    assert!(error.message().contains("/action"), "{error}");
     assert!(matches!(cx.refused(), Some(InputError::Invalid { .. })));
+    for unfit in [
+        json!({"action":"accept","content":{"value":5}}),
+        json!({"action":"accept","content":null}),
+        json!({"action":"accept"}),
+    ] {
+        let open = questions(run(&tool, "{}", answered(unfit)));
+        assert_eq!(open[0].key.as_deref(), Some("input"));
+        let message = open[0].request["message"].as_str().unwrap();
+        assert!(message.starts_with("Which city?"), "{message}");
+        assert!(message.contains("/value: "), "{message}");
+    }
 }
 
 #[test]
@@ -370,4 +381,111 @@ fn reports_reach_the_sink() {
         ToolOutcome::Done(ToolOutput::Empty)
     ));
     assert_eq!(count.load(Ordering::Relaxed), 2);
+}
+
+/// A place to sleep
+#[derive(Deserialize, JsonSchema)]
+struct Stay {
+    #[schemars(regex(pattern = "^[A-Z]{3}$"))]
+    code: String,
+    nights: u8,
+    breakfast: Option<bool>,
+}
+
+fn stay() -> Tool {
+    Tool::new("stay", |cx: ToolCx| async move {
+        let stay: Stay = cx.request_input_as("Where, and how long?").await?;
+        let breakfast = stay.breakfast.unwrap_or_default();
+        Ok::<_, ToolError>(format!("{} {} {breakfast}", stay.code, stay.nights))
+    })
+    .asks::<Stay>()
+}
+
+fn stays(content: Value) -> ToolCx {
+    let answer = json!({"action": "accept", "content": content});
+    let answers = Answers::from([("input".to_owned(), answer)]);
+    ToolCx::builder().answers(answers).build()
+}
+
+#[test]
+fn a_typed_question_is_asked_until_its_answer_fits_the_type() {
+    let tool = stay();
+    assert_eq!(tool.check(&Context::new()), Ok(()));
+    let open = questions(run(&tool, "{}", plain()));
+    assert_eq!(
+        open[0].requested_schema(),
+        Some(&json!({"type": "object", "properties": {
+            "code": {"type": "string"},
+            "nights": {"type": "integer", "minimum": 0, "maximum": 255},
+            "breakfast": {"type": "boolean"},
+        }, "required": ["code", "nights"]}))
+    );
+    for (content, place) in [
+        (json!({"code": "ZRH", "nights": "2"}), "/nights: "),
+        (json!({"code": "zrh", "nights": 2}), "/code: "),
+        (json!({"code": "ZRH"}), "/nights: is required"),
+        (json!({"code": "ZRH", "nights": 256}), "/nights: "),
+    ] {
+        let open = questions(run(&tool, "{}", stays(content)));
+        let message = open[0].request["message"].as_str().unwrap();
+        assert!(message.contains(place), "{message}");
+    }
+    let cx = stays(json!({"code": "ZRH", "nights": 2.0, "breakfast": true}));
+    assert_eq!(text(run(&tool, "{}", cx)), "ZRH 2 true");
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nested {
+    #[allow(dead_code, reason = "the type is only described")]
+    stay: Stay,
+}
+
+#[test]
+fn a_type_that_cannot_be_a_form_is_named() {
+    let tool = Tool::new("nested", |cx: ToolCx| async move {
+        let asked = cx.request_form_as::<Nested>("key", "Where?").await;
+        Err::<(), ToolError>(asked.map(drop).unwrap_err().into())
+    });
+    let error = failure(run(&tool, "{}", plain()));
+    assert!(error.message().contains("field `stay`"), "{error}");
+    let checked = tool.asks::<Nested>().check(&Context::new());
+    assert!(matches!(checked, Err(ToolDefError::Form { .. })));
+    let message = checked.unwrap_err().to_string();
+    assert!(message.contains("`nested`") && message.contains("`stay`"));
+}
+
+#[test]
+fn the_question_of_an_error_is_asked_only_where_one_may_ask() {
+    struct Nobody;
+    impl Asker for Nobody {
+        fn admit(&self, question: &Question) -> Result<(), InputError> {
+            Err(InputError::MissingCapability {
+                key: question.key.clone().unwrap_or_default(),
+                required: question.kind.required_capabilities(),
+            })
+        }
+    }
+    let tool = Tool::new("login", || async {
+        Err::<String, _>(ToolError::needs_input(Question::url(
+            "Sign in",
+            "https://a.test",
+        )))
+    });
+    let cx = ToolCx::builder().ask(Arc::new(Nobody)).build();
+    let error = failure(run(&tool, "{}", cx.clone()));
+    assert!(error.message().contains("capability"), "{error}");
+    assert!(matches!(
+        cx.refused(),
+        Some(InputError::MissingCapability { .. })
+    ));
+    let cx = ToolCx::builder().no_input("nobody is here").build();
+    let error = failure(run(&tool, "{}", cx));
+    assert_eq!(error.message(), "nobody is here");
+    let declined = Answers::from([("input".to_owned(), json!({"action": "decline"}))]);
+    let cx = ToolCx::builder().answers(declined).build();
+    let error = failure(run(&tool, "{}", cx));
+    assert_eq!(
+        error.message(),
+        "The user did not accept the input request."
+    );
 }

@@ -56,6 +56,8 @@ pub mod code {
     pub const SESSION_NOT_FOUND: i64 = -32001;
     /// 2025: no such resource.
     pub const RESOURCE_NOT_FOUND: i64 = -32002;
+    /// 2025-11-25: a page has to be opened before the request can be served.
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
     /// 2026: headers and body disagree.
     pub const HEADER_MISMATCH: i64 = -32020;
     /// 2026: the request does not declare a capability that it needs.

@@ -58,7 +58,7 @@ fn server() -> McpServer {
     builder().build().unwrap()
 }
 
-fn call(name: &str, more: Value) -> Ask {
+pub(super) fn call(name: &str, more: Value) -> Ask {
     let mut params = json!({"name": name, "arguments": {}});
     params
         .as_object_mut()
@@ -67,7 +67,7 @@ fn call(name: &str, more: Value) -> Ask {
     Ask::modern("tools/call", params)
 }
 
-fn asked(reply: &Reply) -> (Value, String) {
+pub(super) fn asked(reply: &Reply) -> (Value, String) {
     let message = reply.json();
     let result = &message["result"];
     assert_eq!(result["resultType"], "input_required", "{reply:?}");
@@ -76,7 +76,7 @@ fn asked(reply: &Reply) -> (Value, String) {
     (result["inputRequests"].clone(), state)
 }
 
-fn text(reply: &Reply) -> String {
+pub(super) fn text(reply: &Reply) -> String {
     let message = reply.json();
     assert_eq!(message["result"]["resultType"], "complete", "{reply:?}");
     message["result"]["content"][0]["text"]
@@ -113,11 +113,17 @@ fn a_question_ends_the_call_and_its_answer_completes_it() {
     );
 }
 
+// B095: content is looked at only of an answer that was accepted.
 #[test]
 fn a_refused_question_is_a_failure() {
     let served = Served::new(&server());
-    for action in ["decline", "cancel"] {
-        let answer = json!({"inputResponses": {"input": {"action": action}}});
+    for refused in [
+        json!({"action": "decline"}),
+        json!({"action": "cancel"}),
+        json!({"action": "decline", "content": null}),
+        json!({"action": "cancel", "content": {"value": 5}}),
+    ] {
+        let answer = json!({"inputResponses": {"input": refused}});
         let reply = call("ask_city", answer).send(&served);
         assert_eq!(reply.json()["result"]["isError"], true);
         assert_eq!(text(&reply), "The user did not accept the input request.");
@@ -125,18 +131,45 @@ fn a_refused_question_is_a_failure() {
 }
 
 #[test]
-fn an_answer_that_is_missing_is_asked_for_again_and_a_wrong_one_is_an_error() {
+fn an_answer_that_is_missing_or_does_not_fit_is_asked_for_again() {
     let served = Served::new(&server());
     for again in [
         json!({"inputResponses": {"wrong": value("x")}}),
         json!({"inputResponses": null}),
+        json!({"inputResponses": {"input": {"action": "accept", "content": {"value": 5}}}}),
+        json!({"inputResponses": {"input": {"action": "accept", "content": {"other": "x"}}}}),
+        json!({"inputResponses": {"input": {"action": "accept", "content": null}}}),
+        json!({"inputResponses": {"input": {"action": "accept"}}}),
     ] {
-        asked(&call("ask_city", again).send(&served));
+        let (requests, state) = asked(&call("ask_city", again).send(&served));
+        let message = requests["input"]["params"]["message"].as_str().unwrap();
+        assert!(message.starts_with("Which city?"), "{message}");
+        let fits = json!({"inputResponses": {"input": value("Paris")}, "requestState": state});
+        let end = call("ask_city", fits).send(&served);
+        assert_eq!(text(&end), "You chose Paris.");
     }
+}
+
+#[test]
+fn an_answer_that_never_fits_is_asked_for_ten_times() {
+    let served = Served::new(&server());
+    let wrong = json!({"action": "accept", "content": {"value": 5}});
+    let mut reply = call("ask_city", json!({})).send(&served);
+    for _ in 0..10 {
+        let (_, state) = asked(&reply);
+        let answer = json!({"inputResponses": {"input": wrong}, "requestState": state});
+        reply = call("ask_city", answer).send(&served);
+    }
+    assert_eq!(reply.json()["result"]["isError"], true);
+    assert!(text(&reply).contains("10 rounds"), "{reply:?}");
+}
+
+#[test]
+fn what_is_no_answer_at_all_is_an_error() {
+    let served = Served::new(&server());
     for wrong in [
         json!(12345),
-        json!({"action": "accept", "content": {"value": 5}}),
-        json!({"action": "accept"}),
+        json!({"action": "accept", "content": 5}),
         json!({"action": "maybe"}),
         json!({}),
     ] {
@@ -272,6 +305,7 @@ fn a_state_belongs_to_its_caller() {
     assert_eq!(text(&ask("anna", answer)), "You chose x.");
 }
 
+// B099: nobody is asked what they have not declared.
 #[test]
 fn only_what_the_client_declares_is_asked() {
     let served = Served::new(&server());

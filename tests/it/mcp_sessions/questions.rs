@@ -13,11 +13,11 @@ fn served() -> Served {
 }
 
 /// The request of the server at the end of what was read.
-fn question(read: &str) -> Value {
+pub(super) fn question(read: &str) -> Value {
     messages(read).pop().unwrap()
 }
 
-fn text_of(result: &Value) -> &str {
+pub(super) fn text_of(result: &Value) -> &str {
     result["result"]["content"][0]["text"].as_str().unwrap()
 }
 
@@ -116,10 +116,15 @@ fn samples_and_roots_are_asked_for_too() {
 fn a_refusal_is_the_error_of_the_tool() {
     let served = served();
     let client = Client::open(&served);
-    for (id, action) in ["decline", "cancel"].into_iter().enumerate() {
+    // B095: content is looked at only of an answer that was accepted.
+    let refusals = [
+        json!({"action": "decline", "content": null}),
+        json!({"action": "cancel"}),
+    ];
+    for (id, refusal) in refusals.into_iter().enumerate() {
         let (head, mut wire) = client.call(1, "ask");
         wire.until("elicitation/create");
-        client.answer(id as u64, json!({"action": action}));
+        client.answer(id as u64, refusal);
         let answer = messages(&wire.body(&head)).pop().unwrap();
         assert_eq!(answer["result"]["isError"], true);
         assert_eq!(
@@ -147,14 +152,13 @@ fn a_refusal_is_the_error_of_the_tool() {
 }
 
 #[test]
-fn an_answer_that_does_not_fit_is_the_error_of_the_tool() {
+fn what_is_no_answer_at_all_is_the_error_of_the_tool() {
     let served = served();
     let client = Client::open(&served);
     for (id, answer) in [
         json!({}),
         json!([]),
-        json!({"action": "accept"}),
-        json!({"action": "accept", "content": {"value": 5}}),
+        json!({"action": "accept", "content": [5]}),
     ]
     .into_iter()
     .enumerate()
@@ -165,6 +169,46 @@ fn an_answer_that_does_not_fit_is_the_error_of_the_tool() {
         let answer = messages(&wire.body(&head)).pop().unwrap();
         assert_eq!(answer["result"]["isError"], true, "{answer}");
     }
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_asked_for_again_within_the_call() {
+    let served = served();
+    let client = Client::open(&served);
+    let (head, mut wire) = client.call(1, "ask");
+    wire.until("elicitation/create");
+    for (id, unfit) in [
+        json!({"action": "accept"}),
+        json!({"action": "accept", "content": {"value": 5}}),
+        json!({"action": "accept", "content": {"value": ["a"]}}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        client.answer(id as u64, unfit);
+        let asked = question(&wire.until("elicitation/create"));
+        assert_eq!(asked["id"], id as u64 + 1);
+        let message = asked["params"]["message"].as_str().unwrap();
+        assert!(message.starts_with("Which city?"), "{message}");
+        assert!(message.contains("/value"), "{message}");
+    }
+    client.answer(3, json!({"action": "accept", "content": {"value": "Bern"}}));
+    let answer = messages(&wire.body(&head)).pop().unwrap();
+    assert_eq!(text_of(&answer), "Bern");
+}
+
+#[test]
+fn an_answer_that_never_fits_ends_the_call() {
+    let served = served();
+    let client = Client::open(&served);
+    let (head, mut wire) = client.call(1, "ask");
+    for id in 0..10 {
+        wire.until("elicitation/create");
+        client.answer(id, json!({"action": "accept", "content": {"value": id}}));
+    }
+    let answer = messages(&wire.body(&head)).pop().unwrap();
+    assert_eq!(answer["result"]["isError"], true);
+    assert!(text_of(&answer).contains("/value"), "{answer}");
 }
 
 // B099: nobody is asked what they have not declared.
