@@ -1,8 +1,17 @@
-//! Finds things by owner and id from any thread.
+//! Finds things by owner and id from any thread, and tells whether actors can live on this one.
 
 use std::{fmt, hash::Hash, sync::Arc};
 
+use actix::Arbiter;
 use dashmap::DashMap;
+
+/// Tells whether an actor that is started here would run. A thread keeps the arbiter of a system
+/// that has ended, and an arbiter is no use outside a runtime.
+pub(crate) fn has_local_executor() -> bool {
+    let arbiter = Arbiter::try_current();
+    arbiter.is_some_and(|arbiter| arbiter.spawn(std::future::ready(())))
+        && tokio::runtime::Handle::try_current().is_ok()
+}
 
 /// A map whose values are shared. It gives clones only, so no lock is held while a value is used.
 pub(crate) struct Registry<K, V>(DashMap<K, Arc<V>>);

@@ -12,6 +12,7 @@ mod chat_claims;
 mod chat_engine;
 mod chat_http;
 mod chat_mcp;
+mod chat_places;
 mod chat_resume;
 mod chat_runs;
 mod chat_wire;

@@ -8,8 +8,10 @@ use std::{
 };
 
 use actix::{Actor, Addr, Context, Handler, Message, dev::ToEnvelope};
-use actix_rt::{Arbiter, System};
+use actix_rt::System;
 use tokio_util::sync::CancellationToken;
+
+use crate::registry::has_local_executor;
 
 /// How long a thread of its own may take to start the actor.
 const START: Duration = Duration::from_secs(1);
@@ -81,13 +83,6 @@ impl<A: Actor<Context = Context<A>>> Place<A> {
         }
         start.recv_timeout(START).ok()
     }
-}
-
-/// A thread keeps the arbiter of a system that has ended, and nothing would run there.
-fn has_local_executor() -> bool {
-    let arbiter = Arbiter::try_current();
-    arbiter.is_some_and(|arbiter| arbiter.spawn(std::future::ready(())))
-        && tokio::runtime::Handle::try_current().is_ok()
 }
 
 impl<A: Actor> Drop for Place<A> {

@@ -8,14 +8,14 @@ use std::{
     time::Duration,
 };
 
-use actix::{Actor, Addr, Arbiter, System};
+use actix::{Actor, Addr, System};
 use futures_util::future::join_all;
 
 use super::{
     Engine,
     actor::{ChatActor, Stop},
 };
-use crate::run::RunError;
+use crate::{registry::has_local_executor, run::RunError};
 
 /// How long the threads may take to stop their actors: each has only to come round once.
 const STOP_WAIT: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ impl Places {
     /// is shutting down: nobody would stop it any more.
     pub(super) fn actor(&self) -> Result<Addr<ChatActor>, RunError> {
         let mut taken = self.taken();
-        if Arbiter::try_current().is_none() {
+        if !has_local_executor() {
             return background(&mut taken, &self.engine);
         }
         // Threads come and go; actors of those that are gone are not kept.

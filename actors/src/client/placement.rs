@@ -13,6 +13,8 @@ use actix_rt::System;
 use tokio::sync::{OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::registry::has_local_executor;
+
 /// Holds one actor per thread.
 pub(crate) struct Slots<A: Actor> {
     local: Mutex<HashMap<ThreadId, Addr<A>>>,
@@ -74,11 +76,6 @@ impl<A: Actor> Drop for Slots<A> {
     fn drop(&mut self) {
         self.gone.cancel();
     }
-}
-
-/// Actors need both a system and a runtime that is running on this thread.
-fn has_local_executor() -> bool {
-    System::try_current().is_some() && tokio::runtime::Handle::try_current().is_ok()
 }
 
 async fn in_background<A: Actor<Context = actix::Context<A>>>(

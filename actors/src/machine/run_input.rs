@@ -16,6 +16,10 @@ use crate::wire::{
 /// The roles as the reason lists them.
 const ROLES: &str = "developer | system | assistant | user | tool | activity | reasoning";
 
+/// Answers of a continuation by default, and questions that one turn may leave open: what is asked
+/// can be answered in one request. Above the calls of any turn.
+pub const MAX_ANSWERS: usize = 256;
+
 /// Bounds of a run request beside the size of its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,7 +36,8 @@ pub struct RunInputLimits {
     /// Bytes of one such tool's description and schema. Default 64 KiB: it goes to the model with
     /// every turn.
     pub max_tool_bytes: usize,
-    /// Answers of a continuation. Default 256: above the calls of any turn.
+    /// Answers of a continuation. Default [`MAX_ANSWERS`]: a turn that asks more is refused what is
+    /// too much, so below that some pauses cannot be answered.
     pub max_resume_entries: usize,
     /// Bytes of a thread, run or interrupt id. Default 512: ids are keys of our tables. Questions are
     /// named after calls, whose ids have up to 256 bytes: below 288 some cannot be answered.
@@ -47,7 +52,7 @@ impl Default for RunInputLimits {
             max_tool_calls: 10_000,
             max_tools: 128,
             max_tool_bytes: 64 * 1024,
-            max_resume_entries: 256,
+            max_resume_entries: MAX_ANSWERS,
             max_id_bytes: 512,
         }
     }

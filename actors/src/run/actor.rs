@@ -116,25 +116,29 @@ pub(crate) async fn start_run(engine: Arc<Engine>, run: ChatRun) -> Result<RunHa
     }
     let mut options = engine.log_options.clone();
     options.window = request.window.take();
-    let writer = match LogWriter::open(&engine.log, shared.key.clone(), options).await {
-        Ok(writer) => writer,
+    // Whoever waits for the run, a drain say, hears of its end, whatever happens before its start.
+    let mut actor = RunActor {
+        engine: Arc::clone(&engine),
+        shared: Arc::clone(&shared),
+        work: None,
+        _alive: Alive::new(ActorKind::Run),
+    };
+    match LogWriter::open(&engine.log, shared.key.clone(), options).await {
+        Ok(writer) => actor.work = Some((request, writer)),
         Err(error) => {
-            engine.forget(&shared);
+            shared.end(Outcome::Failed(RunFailure::new(
+                error.to_string(),
+                Some(error.code()),
+            )));
+            drop(actor);
             if error.is_exists() {
                 return refuse(&engine, &shared, &request).await;
             }
             return Err(RunError::Log(error));
         }
-    };
-    let handle = RunHandle::new(Arc::clone(&shared));
-    RunActor {
-        engine,
-        shared,
-        work: Some((request, writer)),
-        _alive: Alive::new(ActorKind::Run),
     }
-    .start();
-    Ok(handle)
+    actor.start();
+    Ok(RunHandle::new(shared))
 }
 
 /// Answers a run whose id is taken: one RUN_ERROR, in a log of its own.

@@ -50,10 +50,13 @@ impl McpServer {
         if let Some(at) = handlings.iter().position(Handling::is_challenge) {
             return handlings.swap_remove(at);
         }
-        Handling::later(Box::pin(async move {
-            let responses = futures_util::future::join_all(handlings).await;
-            join(responses)
-        }))
+        Handling::lasting(
+            &self.0,
+            Box::pin(async move {
+                let responses = futures_util::future::join_all(handlings).await;
+                join(responses)
+            }),
+        )
     }
 }
 

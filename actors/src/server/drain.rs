@@ -58,17 +58,23 @@ impl InFlight {
 
     /// Counts the call as one whose client has gone; nothing when there are too many of them.
     pub(super) fn leave(&self) -> Option<Left> {
-        let left = &self.server.work.left;
-        if left.fetch_add(1, Ordering::AcqRel) >= MAX_LEFT {
-            left.fetch_sub(1, Ordering::AcqRel);
-            return None;
-        }
-        Some(Left(Arc::clone(&self.server)))
+        Left::take(&self.server)
     }
 }
 
 /// Counts a call whose client has gone while it lives.
 pub(super) struct Left(Arc<Inner>);
+
+impl Left {
+    pub(super) fn take(server: &Arc<Inner>) -> Option<Self> {
+        let left = &server.work.left;
+        if left.fetch_add(1, Ordering::AcqRel) >= MAX_LEFT {
+            left.fetch_sub(1, Ordering::AcqRel);
+            return None;
+        }
+        Some(Self(Arc::clone(server)))
+    }
+}
 
 impl Drop for Left {
     fn drop(&mut self) {

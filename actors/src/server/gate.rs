@@ -11,7 +11,10 @@ use futures_util::future::LocalBoxFuture;
 use super::{Entry, Handling, McpServer, McpServerBuilder, Options, Response, ServerError};
 use crate::{
     gauge,
-    machine::bearer::{BearerGate, Denial},
+    machine::{
+        bearer::{BearerGate, Denial},
+        era,
+    },
     ports::token_verifier::TokenVerifier,
     wire::{
         auth::AuthInfo,
@@ -153,13 +156,19 @@ impl McpServer {
     pub(super) fn handle_behind_gate(&self, request: Request<'_>, options: Options) -> Handling {
         let authenticated = self.authenticate(request.head.others.get("authorization"), options);
         let kept = Kept::new(self, &request);
+        let modern = era::choose(request.head.protocol_version, None).is_modern();
         let server = self.clone();
-        Handling::later(Box::pin(async move {
+        let handled = Box::pin(async move {
             match authenticated.await {
                 Ok(options) => server.handle(kept.request(), options).await,
                 Err(response) => response,
             }
-        }))
+        });
+        if modern {
+            Handling::later(handled)
+        } else {
+            Handling::lasting(&self.0, handled)
+        }
     }
 
     /// Looks at the scopes of a tool: gives the refusal.

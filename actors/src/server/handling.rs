@@ -4,14 +4,16 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
 };
 
 use futures_util::future::LocalBoxFuture;
 
 use super::{
-    Response,
+    Inner, Response,
     audit::AuditOutcome,
+    drain::Left,
     observation::Observation,
     running::Running,
     stream::{EventStream, Outlet, one_event},
@@ -32,7 +34,7 @@ pub struct Handling {
 enum State {
     Ready(Response),
     Call(Box<Running>, Outlet),
-    Later(LocalBoxFuture<'static, Response>),
+    Later(LocalBoxFuture<'static, Response>, Option<Arc<Inner>>),
     Done,
 }
 
@@ -50,14 +52,22 @@ impl Handling {
 
     /// Waits for the response, for example because a token has to be checked first.
     pub(super) fn later(response: LocalBoxFuture<'static, Response>) -> Self {
-        Self::new(State::Later(response))
+        Self::new(State::Later(response, None))
+    }
+
+    /// Waits for the response of 2025 calls, which go on when their client goes away.
+    pub(super) fn lasting(
+        server: &Arc<Inner>,
+        response: LocalBoxFuture<'static, Response>,
+    ) -> Self {
+        Self::new(State::Later(response, Some(Arc::clone(server))))
     }
 
     /// Gives the response if it is there already.
     pub(super) const fn ready(&self) -> Option<&Response> {
         match &self.state {
             State::Ready(response) => Some(response),
-            State::Call(..) | State::Later(_) | State::Done => None,
+            State::Call(..) | State::Later(..) | State::Done => None,
         }
     }
 
@@ -71,7 +81,8 @@ impl Handling {
     pub fn detached(self) -> Option<LocalBoxFuture<'static, ()>> {
         match self.state {
             State::Call(running, _) => running.detached(),
-            State::Ready(_) | State::Later(_) | State::Done => None,
+            State::Later(response, Some(server)) => go_on(&server, response),
+            State::Ready(_) | State::Later(_, None) | State::Done => None,
         }
     }
 
@@ -92,11 +103,14 @@ impl Handling {
                 call.observe(observation);
                 State::Call(call, outlet)
             }
-            State::Later(response) => State::Later(Box::pin(async move {
-                let response = response.await;
-                observation.end(AuditOutcome::of(&response));
-                response
-            })),
+            State::Later(response, server) => State::Later(
+                Box::pin(async move {
+                    let response = response.await;
+                    observation.end(AuditOutcome::of(&response));
+                    response
+                }),
+                server,
+            ),
             State::Done => State::Done,
         };
         self
@@ -105,10 +119,10 @@ impl Handling {
     fn poll_response(&mut self, cx: &mut Context<'_>) -> Poll<Response> {
         match std::mem::replace(&mut self.state, State::Done) {
             State::Ready(response) => Poll::Ready(response),
-            State::Later(mut response) => {
+            State::Later(mut response, server) => {
                 let polled = response.as_mut().poll(cx);
                 if polled.is_pending() {
-                    self.state = State::Later(response);
+                    self.state = State::Later(response, server);
                 }
                 polled
             }
@@ -130,6 +144,23 @@ impl Handling {
             State::Done => Poll::Pending,
         }
     }
+}
+
+/// Gives the rest of requests whose client has gone, unless too many go on already.
+fn go_on(
+    server: &Arc<Inner>,
+    response: LocalBoxFuture<'static, Response>,
+) -> Option<LocalBoxFuture<'static, ()>> {
+    let left = Left::take(server)?;
+    Some(Box::pin(async move {
+        let response = response.await;
+        drop(left);
+        if let Body::Stream(mut stream) = response.body
+            && let Some(rest) = stream.detached()
+        {
+            rest.await;
+        }
+    }))
 }
 
 impl From<Response> for Handling {

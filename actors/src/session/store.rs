@@ -16,7 +16,10 @@ use tokio::sync::Notify;
 use super::{
     Changed, Greeting, Session, SessionKey, SessionLimits, actor::SessionActor, page_done,
 };
-use crate::{registry::Registry, wire::ids::Owner};
+use crate::{
+    registry::{Registry, has_local_executor},
+    wire::ids::Owner,
+};
 
 /// Why there is no new session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,13 +69,12 @@ impl SessionStore {
             .sessions
             .insert(session.key.clone(), Arc::clone(&session));
         let own = Arc::clone(&session);
-        let actor =
-            if Arbiter::try_current().is_some() && tokio::runtime::Handle::try_current().is_ok() {
-                SessionActor::new(own, seat).start()
-            } else {
-                let arbiter = shared.background().ok_or(Full::NoThread)?;
-                SessionActor::start_in_arbiter(&arbiter, move |_| SessionActor::new(own, seat))
-            };
+        let actor = if has_local_executor() {
+            SessionActor::new(own, seat).start()
+        } else {
+            let arbiter = shared.background().ok_or(Full::NoThread)?;
+            SessionActor::start_in_arbiter(&arbiter, move |_| SessionActor::new(own, seat))
+        };
         // The session is new, so this is its first address.
         let _ = session.actor.set(actor);
         Ok(session)

@@ -246,3 +246,85 @@ fn a_drain_refuses_new_work_and_ends_what_runs() {
     drained.join().unwrap();
     assert_eq!(server.running_calls(), 0);
 }
+
+/// A server whose one tool waits at a gate, and whether the tool came through.
+fn waiting(gate: &Gate) -> (roscius::server::McpServerBuilder, Arc<AtomicBool>) {
+    let done = Arc::new(AtomicBool::new(false));
+    let (inside, ended) = (gate.clone(), Arc::clone(&done));
+    let tool = Tool::new("wait", move || {
+        let (inside, ended) = (inside.clone(), Arc::clone(&ended));
+        async move {
+            inside.entered.store(true, Ordering::SeqCst);
+            inside.open.notified().await;
+            ended.store(true, Ordering::SeqCst);
+        }
+    });
+    (McpServer::new("stays", "1.0.0").tool(tool), done)
+}
+
+#[test]
+fn a_batch_goes_on_when_its_client_goes_away() {
+    let gate = Gate::default();
+    let (server, done) = waiting(&gate);
+    let server = server.build().unwrap();
+    let served = Served::new(&server);
+    let mut wire = Wire::open(served.addr);
+    let body = json!([
+        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "wait"}},
+    ]);
+    let ask = Ask::post(body.to_string()).header("mcp-protocol-version", "2025-03-26");
+    wire.send(&ask.bytes(served.addr));
+    until(|| gate.entered.load(Ordering::SeqCst));
+    drop(wire);
+    let ping = Ask::legacy("2025-11-25", "ping", json!({}));
+    assert_eq!(ping.send(&served).status, 200);
+    gate.open.notify_one();
+    until(|| done.load(Ordering::SeqCst));
+    until(|| server.running_calls() == 0);
+}
+
+#[actix_web::test]
+async fn a_2025_call_behind_a_token_goes_on_when_its_future_is_given_up() {
+    use roscius::wire::http::{Head, Method, Request};
+    for (version, goes_on) in [("2025-11-25", true), ("2026-07-28", false)] {
+        let gate = Gate::default();
+        let (server, done) = waiting(&gate);
+        let anybody = |token: String| async move {
+            let mut caller = roscius::wire::auth::AuthInfo::new(token, "app");
+            caller.expires_at = Some(u64::MAX);
+            Ok::<_, roscius::wire::oauth::OAuthError>(caller)
+        };
+        let server = server.auth(anybody).build().unwrap();
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"name": "wait", "_meta": meta});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let body = body.to_string();
+        let headers = [
+            ("content-type", "application/json"),
+            ("authorization", "Bearer abc"),
+            ("mcp-protocol-version", version),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "wait"),
+        ];
+        let headers = headers.to_vec();
+        let request = Request {
+            head: Head::of(Method::Post, &headers),
+            body: body.as_bytes(),
+        };
+        let mut handling = server.handle(request, roscius::server::Options::new());
+        assert!(futures_util::poll!(&mut handling).is_pending());
+        assert!(gate.entered.load(Ordering::SeqCst));
+        let rest = handling.detached();
+        assert_eq!(rest.is_some(), goes_on, "{version}");
+        gate.open.notify_one();
+        if let Some(rest) = rest {
+            rest.await;
+        }
+        assert_eq!(done.load(Ordering::SeqCst), goes_on, "{version}");
+        assert_eq!(server.running_calls(), 0);
+    }
+}

@@ -226,6 +226,18 @@ impl PhaseCall {
         self.plan == Plan::Wait && self.call.wait == Wait::Approval
     }
 
+    /// Counts what has to be answered before the call can go on.
+    pub(super) fn open_questions(&self) -> usize {
+        if self.plan != Plan::Wait {
+            return 0;
+        }
+        match &self.call.wait {
+            Wait::Turn => 0,
+            Wait::Approval | Wait::Client => 1,
+            Wait::Input(input) => input.questions.len(),
+        }
+    }
+
     /// Holds a result against the schema of its tool.
     pub(super) fn finish(&mut self, value: &Value, tool: Option<&ToolSpec>) {
         let schema = tool

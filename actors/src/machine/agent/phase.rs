@@ -4,11 +4,12 @@ use super::call::{PhaseCall, ToolEnd, ToolStart};
 use crate::machine::{
     interrupt::{PendingCall, Progress},
     result_text::ResultText,
+    run_input::MAX_ANSWERS,
     toolset::Toolset,
 };
 
-/// Questions of one call in one round. A continuation answers the questions of all calls of a turn
-/// and has a bound of its own, so more than this could not be answered.
+/// Questions of one call in one round: more than a person can be asked at once. All calls of a turn
+/// together have the bound of what a continuation answers.
 const MAX_QUESTIONS: usize = 32;
 
 /// The calls of one turn.
@@ -73,6 +74,7 @@ impl Phase {
         max_rounds: u32,
     ) -> Option<ToolStart> {
         let index = self.running?;
+        let open: usize = self.calls.iter().map(PhaseCall::open_questions).sum();
         let call = self.calls.get_mut(index)?;
         let tool = tools.get(&call.call.name);
         match end {
@@ -86,6 +88,12 @@ impl Phase {
                 let message = format!(
                     "the tool asked {} questions at once; at most {MAX_QUESTIONS} can be answered",
                     questions.len()
+                );
+                call.settle(ResultText::error(&message));
+            }
+            ToolEnd::NeedsInput { questions, .. } if open + questions.len() > MAX_ANSWERS => {
+                let message = format!(
+                    "the calls of this turn ask more than {MAX_ANSWERS} questions at once, which could not be answered together"
                 );
                 call.settle(ResultText::error(&message));
             }
@@ -115,3 +123,6 @@ impl Phase {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
