@@ -7,9 +7,13 @@
 //! ```
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use actix_web::{App, HttpServer};
-use roscius::{client::ClientError, prelude::*, web};
+#[path = "shared/host.rs"]
+mod host;
+
+use roscius::{client::ClientError, prelude::*};
 use serde_json::{Value, json};
+
+use self::host::Host;
 
 async fn ask_city(cx: ToolCx) -> Result<String, ToolError> {
     // What must run once belongs after this line: with the answer the tool runs from its top.
@@ -22,22 +26,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = McpServer::new("ask", "1.0.0")
         .tool(Tool::new("ask_city", ask_city).description("Ask which city to use"))
         .build()?;
-    let app = HttpServer::new(move || App::new().configure(web::mcp("/mcp", &server)))
-        .workers(1)
-        .tcp_nodelay(true)
-        .h1_allow_half_closed(false)
-        .bind(("127.0.0.1", 0))?;
-    let addr = *app.addrs().first().ok_or("no address")?;
-    let url = format!("http://{addr}/mcp");
-    println!("server: {url}");
-    let app = app.run();
-    if std::env::args().any(|arg| arg == "--serve") {
-        return Ok(app.await?);
-    }
-    let handle = app.handle();
-    actix_web::rt::spawn(app);
+    let Some(host) = Host::start(&server).await? else {
+        return Ok(());
+    };
 
-    let client = McpClient::connect(Http::new(url)).await?;
+    let client = McpClient::connect(Http::new(&host.url)).await?;
     for answer in [
         json!({"action": "accept", "content": {"value": "Paris"}}),
         json!({"action": "decline"}),
@@ -45,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         play(&client, answer).await?;
     }
     client.close().await;
-    handle.stop(true).await;
+    host.stop().await;
     Ok(())
 }
 

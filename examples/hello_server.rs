@@ -6,11 +6,15 @@
 //! ```
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use actix_web::{App, HttpServer};
-use roscius::{prelude::*, web};
+#[path = "shared/host.rs"]
+mod host;
+
+use roscius::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use self::host::Host;
 
 /// Current weather for a city
 #[derive(Deserialize, JsonSchema)]
@@ -44,22 +48,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = McpServer::new("hello", "1.0.0")
         .tool(Tool::new("get_weather", get_weather).read_only())
         .build()?;
-    let app = HttpServer::new(move || App::new().configure(web::mcp("/mcp", &server)))
-        .workers(1)
-        .tcp_nodelay(true)
-        .h1_allow_half_closed(false)
-        .bind(("127.0.0.1", 0))?;
-    let addr = *app.addrs().first().ok_or("no address")?;
-    let url = format!("http://{addr}/mcp");
-    println!("server: {url}");
-    let app = app.run();
-    if std::env::args().any(|arg| arg == "--serve") {
-        return Ok(app.await?);
-    }
-    let handle = app.handle();
-    actix_web::rt::spawn(app);
+    let Some(host) = Host::start(&server).await? else {
+        return Ok(());
+    };
 
-    let client = McpClient::connect(Http::new(url)).await?;
+    let client = McpClient::connect(Http::new(&host.url)).await?;
     for tool in client.tools().await? {
         let description = tool.listing.description.unwrap_or_default();
         println!("tool: {}, {description}", tool.name);
@@ -71,6 +64,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{city}: {}", serde_json::to_string(&result)?);
     }
     client.close().await;
-    handle.stop(true).await;
+    host.stop().await;
     Ok(())
 }

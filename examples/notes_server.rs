@@ -6,13 +6,19 @@
 //! ```
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
+#[path = "shared/host.rs"]
+mod host;
+#[path = "shared/raw.rs"]
+mod raw;
+
 use std::{collections::BTreeMap, time::Duration};
 
-use actix_web::{App, HttpServer};
-use roscius::{prelude::*, web};
+use roscius::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
+
+use self::{host::Host, raw::ask};
 
 struct Notes(BTreeMap<String, String>);
 
@@ -91,20 +97,9 @@ fn server() -> Result<McpServer, roscius::server::ServerError> {
 #[actix_web::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = server()?;
-    let app = HttpServer::new(move || App::new().configure(web::mcp("/mcp", &server)))
-        .workers(1)
-        .tcp_nodelay(true)
-        .h1_allow_half_closed(false)
-        .bind(("127.0.0.1", 0))?;
-    let addr = *app.addrs().first().ok_or("no address")?;
-    let url = format!("http://{addr}/mcp");
-    println!("server: {url}");
-    let app = app.run();
-    if std::env::args().any(|arg| arg == "--serve") {
-        return Ok(app.await?);
-    }
-    let handle = app.handle();
-    actix_web::rt::spawn(app);
+    let Some(host) = Host::start(&server).await? else {
+        return Ok(());
+    };
 
     let ideas = json!({"ref": {"type": "ref/resource", "uri": "notes://{id}"}, "argument": {"name": "id", "value": "i"}});
     for (method, params) in [
@@ -120,29 +115,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         ),
     ] {
         println!("{method} {params}");
-        println!("  {}", ask(&url, method, params).await?);
+        println!("  {}", ask(&host.url, method, params).await?);
     }
-    handle.stop(true).await;
+    host.stop().await;
     Ok(())
-}
-
-/// Sends one request and gives its result or error.
-async fn ask(url: &str, method: &str, params: Value) -> Result<Value, Box<dyn std::error::Error>> {
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let mut answer: Value = awc::Client::new()
-        .post(url)
-        .insert_header(("accept", "application/json, text/event-stream"))
-        .insert_header(("mcp-protocol-version", "2025-11-25"))
-        .send_json(&body)
-        .await
-        .map_err(|error| error.to_string())?
-        .json()
-        .await?;
-    let part = if answer.get("error").is_some() {
-        "error"
-    } else {
-        "result"
-    };
-    let part = answer.get_mut(part).map(Value::take);
-    Ok(part.unwrap_or_default())
 }

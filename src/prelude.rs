@@ -3,18 +3,18 @@
 
 pub use roscius_actors::{
     chat::{Chat, ChatRun, Mcp},
-    client::McpClient,
+    client::{DirectClient, McpClient, TypedClient},
     handler::Partial,
     model::{DemoModel, OpenAi, ScriptedModel},
     pool::McpPool,
     ports::event_log::After,
-    prompt::Prompt,
-    resource::{Resource, Uri, Vars},
+    prompt::{Prompt, PromptDef},
+    resource::{Resource, ResourceDef, Uri, Vars},
     run::{Outcome, RunHandle},
     server::{Cached, McpServer, Options, SessionLimits, Sessions},
     tool::{
         Args, Ctx, Input, InputError, InputResponse, Json, Question, SampleRequest, Tool, ToolCx,
-        ToolError,
+        ToolDef, ToolError,
     },
     transport::Http,
     wire::{

@@ -20,12 +20,14 @@ mod builder;
 mod call;
 mod config;
 mod connection;
+mod direct;
 mod error;
 mod handshake;
+mod pending;
 mod placement;
 mod source;
-mod tool_call;
 mod tool_list;
+mod typed;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -34,8 +36,10 @@ use tokio_util::sync::CancellationToken;
 
 pub use builder::Connect;
 pub use config::{Era, ServerFacts};
+pub use direct::DirectClient;
 pub use error::{ClientError, ConnectReason, InputKind, InputRequired};
-pub use tool_call::ToolCall;
+pub use pending::{Call, FromReply, Parsed, Pending, ToolCall};
+pub use typed::TypedClient;
 
 pub(crate) use {placement::Slots, source::source_error};
 
@@ -159,7 +163,7 @@ impl McpClient {
     /// Awaiting gives the raw result. Dropping the future cancels the call: in 2026 by closing its
     /// connection, in 2025 by `notifications/cancelled`.
     pub fn call_tool(&self, tool: impl Into<String>, arguments: Value) -> ToolCall {
-        ToolCall::new(self.clone(), tool.into(), arguments)
+        TypedClient::call_tool(self, tool, arguments)
     }
 
     /// Tells how the server wants to be used.

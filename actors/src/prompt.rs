@@ -1,5 +1,6 @@
 //! Prompts: plain async functions that make messages from a few texts.
 
+mod def;
 mod output;
 
 use std::{
@@ -11,7 +12,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-pub use self::output::IntoPrompt;
+pub use self::{def::PromptDef, output::IntoPrompt};
 use crate::{
     handler::{
         CompleteRequest, Completers, FromRequest, IntoCompletion, Rejection, RequestParams, Serve,
@@ -127,13 +128,22 @@ impl Prompt {
         P: RequestParams<PromptRequest>,
         H::Out: IntoPrompt + 'static,
     {
-        let made = P::schema();
+        Self::of(name.into(), P::schema(), render)
+    }
+
+    /// Makes a prompt whose arguments have this schema.
+    fn of<P, H>(name: String, made: Option<TypeSchema>, render: H) -> Self
+    where
+        H: ToolFn<P>,
+        P: RequestParams<PromptRequest>,
+        H::Out: IntoPrompt + 'static,
+    {
         let schema = made
             .as_ref()
             .map(|made| Arc::new(schema::with_object_root(made.schema.clone())));
         let arguments = schema.as_deref().map(text_args::arguments_of);
         Self(Arc::new(Inner {
-            name: Arc::from(name.into()),
+            name: Arc::from(name),
             title: None,
             checked: made.as_ref().is_some_and(|made| made.needs_validator),
             description: made.and_then(|made| made.description),

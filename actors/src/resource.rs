@@ -1,5 +1,6 @@
 //! Resources: plain async functions that a client reads by a URI.
 
+mod def;
 mod listing;
 mod read;
 
@@ -9,6 +10,7 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
 pub use self::{
+    def::{ResourceDef, UriError},
     listing::{IntoListings, ListRequest},
     read::{IntoContents, ReadOutput, ReadRequest, Uri, Vars},
 };

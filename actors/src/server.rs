@@ -177,6 +177,19 @@ impl McpServer {
         self.0.max_body_bytes
     }
 
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
+        self.0.tools.contains_key(name)
+    }
+
+    pub(crate) fn has_prompt(&self, name: &str) -> bool {
+        let prompts = self.0.prompts.as_ref();
+        prompts.is_some_and(|prompts| prompts.get(name).is_some())
+    }
+
+    pub(crate) fn has_resources(&self) -> bool {
+        self.0.resources.is_some()
+    }
+
     /// Gives the tools by name, in no order.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
         self.0.tools.values().map(|entry| &entry.tool)

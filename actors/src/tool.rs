@@ -6,11 +6,13 @@ mod blocking;
 mod call;
 mod context;
 mod cx;
+mod def;
 mod extract;
 mod listing;
 mod result;
 mod run;
 mod scopes;
+mod takes;
 #[cfg(test)]
 mod tests;
 
@@ -32,10 +34,12 @@ pub use self::{
     blocking::BlockingFn,
     context::Context,
     cx::{NoticeSink, ToolCx, ToolCxBuilder, ToolNotice},
+    def::{Output, OutputError, ToolDef},
     extract::{Args, Ctx, ExtractError, FromCall, Params, ToolFn},
     result::{
         IntoToolError, IntoToolOutput, IntoToolResult, Json, ToolError, ToolOutcome, ToolOutput,
     },
+    takes::{Returns, Takes, TakesAll},
 };
 use crate::{
     machine::{

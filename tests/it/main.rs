@@ -40,6 +40,7 @@ mod served;
 mod server_auth;
 mod soak;
 mod tool_errors;
+mod typed_client;
 
 #[path = "../fixture_host/scenario.rs"]
 mod scenario;

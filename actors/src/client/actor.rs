@@ -6,14 +6,14 @@ use actix::{Actor, ActorContext as _, Context, Handler, Message, ResponseFuture}
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    call::CallParams,
+    call::{CallParams, Reply},
     config::{Era, ServerFacts, Shared},
     connection::{Link, Ticket},
     error::ClientError,
 };
 use crate::{
     gauge::{ActorKind, Alive, mailbox_delivered},
-    wire::content::{CallToolResult, ToolListing},
+    wire::content::ToolListing,
 };
 
 /// How long the calls that a close ends may take to notice it.
@@ -115,23 +115,23 @@ impl Handler<ListTools> for ClientActor {
     }
 }
 
-/// Calls a tool.
-pub(super) struct CallTool {
-    pub(super) call: CallParams,
+/// Calls a tool, gets a prompt or reads a resource.
+pub(super) struct CallMcp {
+    pub(super) params: CallParams,
     pub(super) limits: Limits,
 }
 
-impl Message for CallTool {
-    type Result = Result<CallToolResult, ClientError>;
+impl Message for CallMcp {
+    type Result = Result<Reply, ClientError>;
 }
 
-impl Handler<CallTool> for ClientActor {
-    type Result = ResponseFuture<Result<CallToolResult, ClientError>>;
+impl Handler<CallMcp> for ClientActor {
+    type Result = ResponseFuture<Result<Reply, ClientError>>;
 
-    fn handle(&mut self, message: CallTool, _: &mut Self::Context) -> Self::Result {
-        let CallTool { call, limits } = message;
+    fn handle(&mut self, message: CallMcp, _: &mut Self::Context) -> Self::Result {
+        let CallMcp { params, limits } = message;
         self.run(limits, |link, ticket| async move {
-            link.call(&call, &ticket).await
+            link.call(&params, &ticket).await
         })
     }
 }

@@ -1,7 +1,7 @@
-//! One `tools/call`, with what headers and rounds add to it.
+//! One call: of a tool, for a prompt or for a resource, with what headers and rounds add to it.
 
 use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
@@ -13,19 +13,103 @@ use super::{
 use crate::{
     machine::{client_policy, param_headers},
     ports::tool_source::InputRequest,
-    wire::{content::CallToolResult, js_json::from_js, jsonrpc::code, mcp::envelope::Obj},
+    wire::{js_json::from_js, jsonrpc::code, mcp::envelope::Obj},
 };
 
 /// How often a server may answer with nothing but a state to send back.
 const MAX_EMPTY_ROUNDS: usize = 10;
 
+/// What is called. These are the requests that a server may answer with a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Tool,
+    Prompt,
+    Resource,
+}
+
+impl Target {
+    pub(crate) const fn method(self) -> &'static str {
+        match self {
+            Self::Tool => "tools/call",
+            Self::Prompt => "prompts/get",
+            Self::Resource => "resources/read",
+        }
+    }
+}
+
 /// What a call carries.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CallParams {
-    pub(super) tool: String,
-    pub(super) arguments: Value,
-    pub(super) input_responses: Option<IndexMap<String, Value>>,
-    pub(super) request_state: Option<String>,
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub struct CallParams {
+    pub(crate) target: Target,
+    /// The name, or the URI of a resource.
+    pub(crate) name: String,
+    pub(crate) arguments: Value,
+    pub(crate) input_responses: Option<IndexMap<String, Value>>,
+    pub(crate) request_state: Option<String>,
+}
+
+impl CallParams {
+    pub(super) const fn new(target: Target, name: String, arguments: Value) -> Self {
+        Self {
+            target,
+            name,
+            arguments,
+            input_responses: None,
+            request_state: None,
+        }
+    }
+
+    /// The parameters as the wire has them.
+    pub(super) fn to_params(&self) -> Map<String, Value> {
+        let mut params = Map::new();
+        let name = Value::String(self.name.clone());
+        if self.target == Target::Resource {
+            params.insert("uri".to_owned(), name);
+        } else {
+            params.insert("name".to_owned(), name);
+            let arguments = match &self.arguments {
+                Value::Null => Value::Object(Map::new()),
+                arguments => arguments.clone(),
+            };
+            params.insert("arguments".to_owned(), arguments);
+        }
+        if let Some(responses) = &self.input_responses {
+            let responses = responses
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone()));
+            params.insert(
+                "inputResponses".to_owned(),
+                Value::Object(responses.collect()),
+            );
+        }
+        if let Some(state) = &self.request_state {
+            params.insert("requestState".to_owned(), Value::String(state.clone()));
+        }
+        params
+    }
+}
+
+/// A complete result.
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct Reply {
+    pub(super) result: Box<RawValue>,
+    pub(super) era: Era,
+}
+
+impl Reply {
+    /// Reads the result.
+    pub(super) fn read<T: DeserializeOwned>(&self, target: Target) -> Result<T, ClientError> {
+        match from_js(self.result.get().as_bytes()) {
+            Ok(Obj(result)) => Ok(result),
+            Err(error) => Err(broken(target, &error)),
+        }
+    }
+}
+
+fn broken(target: Target, error: &serde_json::Error) -> ClientError {
+    ClientError::protocol(format!("{}: {error}", target.method()))
 }
 
 #[derive(Deserialize)]
@@ -44,18 +128,18 @@ struct Kind<'a> {
 }
 
 impl Link {
-    /// Calls a tool and gives its result, or says what the server asks for first.
+    /// Makes a call and gives its result, or says what the server asks for first.
     pub(super) async fn call(
         &self,
         call: &CallParams,
         ticket: &Ticket,
-    ) -> Result<CallToolResult, ClientError> {
+    ) -> Result<Reply, ClientError> {
         let mut call = call.clone();
         for _ in 0..MAX_EMPTY_ROUNDS {
-            let raw = self.call_once(&call, ticket).await?;
+            let result = self.call_once(&call, ticket).await?;
             let era = self.ready().await?.era;
-            match read(&raw, era)? {
-                Outcome::Complete(result) => return Ok(result),
+            match sort(result, era, call.target)? {
+                Outcome::Complete(reply) => return Ok(reply),
                 Outcome::Asks(input) if input.questions.is_empty() => {
                     call.input_responses = None;
                     call.request_state = input.request_state;
@@ -75,7 +159,11 @@ impl Link {
         self.refuse_task_tool(known.as_deref(), call)?;
         let mut request = request(call, known.as_deref());
         let error = match self.request(&request, ticket).await {
-            Err(ClientError::Rpc(error)) if error.code == code::HEADER_MISMATCH => error,
+            Err(ClientError::Rpc(error))
+                if error.code == code::HEADER_MISMATCH && call.target == Target::Tool =>
+            {
+                error
+            }
             done => return done,
         };
         // The list may be older than the server's idea of which arguments are mirrored.
@@ -93,11 +181,12 @@ impl Link {
         known: Option<&ToolList>,
         call: &CallParams,
     ) -> Result<(), ClientError> {
-        let listing = known.and_then(|list| list.find(&call.tool));
+        let known = known.filter(|_| call.target == Target::Tool);
+        let listing = known.and_then(|list| list.find(&call.name));
         match listing {
             Some(listing) if client_policy::requires_task(listing) => {
                 Err(ClientError::TaskRequired {
-                    tool: call.tool.clone(),
+                    tool: call.name.clone(),
                 })
             }
             _ => Ok(()),
@@ -106,52 +195,40 @@ impl Link {
 }
 
 fn request<'a>(call: &'a CallParams, known: Option<&ToolList>) -> Request<'a> {
-    let mut params = Map::new();
-    params.insert("name".to_owned(), Value::String(call.tool.clone()));
-    let arguments = match &call.arguments {
-        Value::Null => Value::Object(Map::new()),
-        arguments => arguments.clone(),
-    };
-    params.insert("arguments".to_owned(), arguments);
-    if let Some(responses) = &call.input_responses {
-        let responses = responses
-            .iter()
-            .map(|(key, value)| (key.clone(), value.clone()));
-        params.insert(
-            "inputResponses".to_owned(),
-            Value::Object(responses.collect()),
-        );
-    }
-    if let Some(state) = &call.request_state {
-        params.insert("requestState".to_owned(), Value::String(state.clone()));
-    }
     Request {
-        name: Some(&call.tool),
+        name: Some(&call.name),
         mirrored: mirrored(call, known),
-        ..Request::new("tools/call", params)
+        ..Request::new(call.target.method(), call.to_params())
     }
 }
 
 fn mirrored(call: &CallParams, known: Option<&ToolList>) -> Vec<(String, String)> {
-    let headers = known.map_or(&[][..], |list| list.mirrored(&call.tool));
+    if call.target != Target::Tool {
+        return Vec::new();
+    }
+    let headers = known.map_or(&[][..], |list| list.mirrored(&call.name));
     param_headers::mirrored(headers, &call.arguments)
 }
 
-enum Outcome {
-    Complete(CallToolResult),
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Complete(Reply),
     Asks(InputRequired),
 }
 
-fn read(raw: &RawValue, era: Era) -> Result<Outcome, ClientError> {
-    let broken = |error: serde_json::Error| ClientError::protocol(format!("tools/call: {error}"));
-    let Obj(kind): Obj<Kind<'_>> = serde_json::from_str(raw.get()).map_err(broken)?;
+/// Tells a complete result from a question.
+pub(super) fn sort(
+    result: Box<RawValue>,
+    era: Era,
+    target: Target,
+) -> Result<Outcome, ClientError> {
+    let kind: Result<Obj<Kind<'_>>, _> = serde_json::from_str(result.get());
+    let Obj(kind) = kind.map_err(|error| broken(target, &error))?;
     match kind.kind.as_deref().filter(|_| era == Era::Modern) {
-        None | Some("complete") => {
-            let Obj(result) = from_js(raw.get().as_bytes()).map_err(broken)?;
-            Ok(Outcome::Complete(result))
-        }
+        None | Some("complete") => Ok(Outcome::Complete(Reply { result, era })),
         Some("input_required") => {
-            let Obj(interim): Obj<Interim> = from_js(raw.get().as_bytes()).map_err(broken)?;
+            let interim: Result<Obj<Interim>, _> = from_js(result.get().as_bytes());
+            let Obj(interim) = interim.map_err(|error| broken(target, &error))?;
             if interim.input_requests.is_empty() && interim.request_state.is_none() {
                 return Err(ClientError::protocol("input_required asks for nothing"));
             }
@@ -173,22 +250,26 @@ mod tests {
         reason = "a failed expectation is the test failing"
     )]
     use super::*;
+    use crate::wire::content::CallToolResult;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
 
     #[test]
     fn a_result_that_is_no_object_is_against_the_protocol() {
         for era in [Era::Modern, Era::Legacy] {
-            let raw = RawValue::from_string("[]".to_owned()).unwrap();
-            assert!(read(&raw, era).is_err());
+            assert!(sort(raw("[]"), era, Target::Tool).is_err());
         }
     }
 
     #[test]
     fn a_result_that_was_cut_in_the_middle_of_a_character_is_read() {
         let json = r#"{"resultType":"complete","content":[{"type":"text","text":"cut \ud83d"}]}"#;
-        let raw = RawValue::from_string(json.to_owned()).unwrap();
-        let Ok(Outcome::Complete(result)) = read(&raw, Era::Modern) else {
+        let Ok(Outcome::Complete(reply)) = sort(raw(json), Era::Modern, Target::Tool) else {
             unreachable!("the result is complete");
         };
+        let result: CallToolResult = reply.read(Target::Tool).unwrap();
         let text = serde_json::to_string(&result.content).unwrap();
         assert!(text.contains("cut \u{fffd}"), "{text}");
     }

@@ -8,7 +8,10 @@ use serde_json::Value;
 use crate::{
     machine::client_policy::PagingError,
     ports::{tool_source::InputRequest, transport::TransportError},
-    wire::jsonrpc::{RpcError, code},
+    wire::{
+        content::{CallToolResult, ContentBlock},
+        jsonrpc::{RpcError, code},
+    },
 };
 
 /// A call of an MCP client, or its connection, failed.
@@ -79,6 +82,48 @@ pub enum ClientError {
         /// The server's own name of the tool.
         tool: String,
     },
+    /// The server has no such tool. Over a connection it is what [`ClientError::Rpc`] says.
+    #[error("the MCP server has no tool `{tool}`")]
+    UnknownTool {
+        /// The name.
+        tool: String,
+    },
+    /// The server has no such prompt. Over a connection it is what [`ClientError::Rpc`] says.
+    #[error("the MCP server has no prompt `{prompt}`")]
+    UnknownPrompt {
+        /// The name.
+        prompt: String,
+    },
+    /// The server has no such resource.
+    #[error("the MCP server has no resource `{uri}`")]
+    UnknownResource {
+        /// The URI.
+        uri: String,
+    },
+    /// What a definition takes cannot be written as the protocol wants it.
+    #[error("the arguments of `{name}` cannot be sent: {reason}")]
+    Arguments {
+        /// The tool, the prompt, or the address of the resource.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// The tool of a definition says that it failed.
+    #[error("the tool `{tool}` failed: {}", Said(.result))]
+    ToolFailed {
+        /// The name.
+        tool: String,
+        /// The whole result.
+        result: Box<CallToolResult>,
+    },
+    /// The tool gave something else than its definition says.
+    #[error("the output of the tool `{tool}` does not fit its definition: {reason}")]
+    Output {
+        /// The name.
+        tool: String,
+        /// What does not fit.
+        reason: String,
+    },
     /// The server answered with a JSON-RPC error.
     #[error("{0}")]
     Rpc(RpcError),
@@ -142,6 +187,15 @@ fn offers(offered: &[String]) -> String {
     }
 }
 
+struct Said<'a>(&'a CallToolResult);
+
+impl fmt::Display for Said<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.content.iter().find_map(ContentBlock::as_text);
+        out.write_str(text.unwrap_or("it does not say why"))
+    }
+}
+
 struct Names<'a>(&'a [(String, ClientError)]);
 
 impl fmt::Display for Names<'_> {
@@ -174,6 +228,21 @@ impl ClientError {
             Self::InputRequired(input) => Some(input),
             _ => None,
         }
+    }
+
+    /// Tells whether the server does not have what was called.
+    #[must_use]
+    pub const fn is_unknown(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownTool { .. } | Self::UnknownPrompt { .. } | Self::UnknownResource { .. }
+        )
+    }
+
+    /// Tells whether the tool of a definition says that it failed.
+    #[must_use]
+    pub const fn is_tool_failure(&self) -> bool {
+        matches!(self, Self::ToolFailed { .. })
     }
 
     /// Tells whether the client is closed.

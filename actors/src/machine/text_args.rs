@@ -3,7 +3,7 @@
 //! MCP carries both as texts only. Numbers, booleans and enums of the type are read from them.
 
 use serde::{
-    Deserializer,
+    Deserializer, Serialize,
     de::{DeserializeOwned, Error as _, IntoDeserializer, Visitor, value::MapDeserializer},
     forward_to_deserialize_any,
 };
@@ -24,6 +24,31 @@ pub fn read<T: DeserializeOwned>(texts: &Variables) -> Result<T, TextError> {
         .iter()
         .map(|(name, text)| (name.as_str(), Text { name, text }));
     T::deserialize(MapDeserializer::new(pairs))
+}
+
+/// Writes a type as the texts that [`read`] reads it from. What is null is left out.
+///
+/// # Errors
+/// [`TextError`] when it is no object, or holds something that is no text, number or boolean.
+pub fn write<T: Serialize + ?Sized>(value: &T) -> Result<Variables, TextError> {
+    let members = match serde_json::to_value(value).map_err(TextError::custom)? {
+        Value::Object(members) => members,
+        Value::Null => Map::new(),
+        _ => return Err(TextError::custom("an object of texts is expected")),
+    };
+    let mut texts = Variables::with_capacity(members.len());
+    for (name, value) in members {
+        let text = match value {
+            Value::Null => continue,
+            Value::String(text) => text,
+            Value::Bool(_) | Value::Number(_) => value.to_string(),
+            Value::Array(_) | Value::Object(_) => {
+                return Err(TextError::custom(format_args!("`{name}` is no text")));
+            }
+        };
+        texts.insert(name, text);
+    }
+    Ok(texts)
 }
 
 struct Text<'a> {
@@ -254,6 +279,25 @@ mod tests {
         );
         let least: Wanted = read(&texts(&[("language", "42")])).unwrap();
         assert_eq!((least.language.as_str(), least.id), ("42", None));
+    }
+
+    #[test]
+    fn a_type_becomes_the_texts_it_is_read_from() {
+        let written = write(
+            &json!({"language": "Rust", "id": 7, "share": 0.5, "loud": true, "style": "long", "none": null}),
+        );
+        let expected = [
+            ("language", "Rust"),
+            ("id", "7"),
+            ("share", "0.5"),
+            ("loud", "true"),
+            ("style", "long"),
+        ];
+        assert_eq!(written, Ok(texts(&expected)));
+        assert_eq!(write(&()), Ok(Variables::new()));
+        let error = |value: Value| write(&value).unwrap_err().to_string();
+        assert_eq!(error(json!({"deep": {"a": 1}})), "`deep` is no text");
+        assert_eq!(error(json!([1])), "an object of texts is expected");
     }
 
     #[test]

@@ -65,8 +65,7 @@ impl Options {
 
     /// Says that the transport has no headers: what they would repeat of a message is in the message
     /// alone. It also has no connection per request, so a 2025 call ends when its future does.
-    #[cfg(feature = "stdio")]
-    pub(super) const fn headerless(mut self) -> Self {
+    pub(crate) const fn headerless(mut self) -> Self {
         self.headerless = true;
         self
     }

@@ -191,3 +191,28 @@ impl ResourceContents {
         self
     }
 }
+
+/// The result of `resources/read`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReadResourceResult {
+    /// The pieces.
+    pub contents: Vec<ResourceContents>,
+    /// 2026: how long it may be kept, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<f64>,
+    /// 2026: who may keep it, `private` or `public`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<String>,
+    /// `_meta`, kept as it came.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
+}
+
+impl ReadResourceResult {
+    /// Gives the text of the first piece.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.contents.first()?.text.as_deref()
+    }
+}

@@ -1,0 +1,19 @@
+use roscius::prelude::*;
+
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct City {
+    city: String,
+}
+
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Weather {
+    celsius: f32,
+}
+
+const GET_WEATHER: ToolDef<City, Weather> = ToolDef::new("get_weather");
+
+async fn ask(client: &McpClient, city: City) {
+    let _: Result<City, _> = client.call(&GET_WEATHER, city).await;
+}
+
+fn main() {}
