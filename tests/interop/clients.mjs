@@ -8,7 +8,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OldStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import * as schemas from '@modelcontextprotocol/sdk/types.js'
-import { rmcpClient } from './host.mjs'
+import { pythonClient, rmcpClient } from './host.mjs'
 
 export const V2025 = '2025-11-25'
 export const V2026 = '2026-07-28'
@@ -22,7 +22,7 @@ const NOTIFICATIONS = {
 }
 
 const QUESTIONS = {
-  elicitation: ['elicitation/create', schemas.ElicitRequestSchema, { elicitation: { form: {} } }],
+  elicitation: ['elicitation/create', schemas.ElicitRequestSchema, { elicitation: { form: {}, url: {} } }],
   sampling: ['sampling/createMessage', schemas.CreateMessageRequestSchema, { sampling: {} }],
   roots: ['roots/list', schemas.ListRootsRequestSchema, { roots: {} }],
 }
@@ -126,10 +126,10 @@ async function old({ url, token, command }, answers = {}) {
   return Object.assign(session, { version })
 }
 
-/** The program in `tests/peers/rmcp`. */
-function rmcp(lifecycle) {
+/** A program of `tests/peers`, where `rmcp` says how they are driven. */
+function program(command, lifecycle) {
   return async (place, answers = {}) => {
-    const child = spawn(rmcpClient, [JSON.stringify({ ...place, lifecycle, answers })], {
+    const child = spawn(command[0], [...command.slice(1), JSON.stringify({ ...place, lifecycle, answers })], {
       stdio: ['pipe', 'pipe', 'ignore'],
     })
     const events = []
@@ -164,7 +164,7 @@ function rmcp(lifecycle) {
       throw error
     }
     let last = 0
-    const command = (method, params) =>
+    const send = (method, params) =>
       new Promise((done, fail) => {
         const id = ++last
         open.set(id, { done, fail })
@@ -180,12 +180,12 @@ function rmcp(lifecycle) {
       server: info.serverInfo,
       instructions: info.instructions,
       request(method, params, { signal } = {}) {
-        const answer = command(method, params)
+        const answer = send(method, params)
         const id = last
         signal?.addEventListener('abort', () => {
           open.get(id)?.fail(signal.reason)
           open.delete(id)
-          void command('cancel', id)
+          void send('cancel', id)
         })
         return answer
       },
@@ -201,6 +201,17 @@ export const clients = [
   // It gives the code of 2026 whatever came.
   { name: 'TypeScript 2.x as 2025', version: V2025, open: modern('legacy'), notFound: -32602 },
   { name: 'TypeScript 1.x', version: V2025, open: old, notFound: -32002 },
-  { name: 'rmcp', version: V2026, open: rmcp('discover'), notFound: -32602 },
-  { name: 'rmcp as 2025', version: V2025, open: rmcp('initialize'), notFound: -32002 },
+  { name: 'rmcp', version: V2026, open: program([rmcpClient], 'discover'), notFound: -32602 },
+  { name: 'rmcp as 2025', version: V2025, open: program([rmcpClient], 'initialize'), notFound: -32002 },
 ]
+
+// A Python that has the SDK takes long to start, so this one is asked for by name.
+if (process.env.MCP_PYTHON) {
+  const python = [process.env.MCP_PYTHON, pythonClient]
+  // It keeps the status of a refusal, and what it says, to itself.
+  const refused = /server returned an error response/i
+  clients.push(
+    { name: 'Python', version: V2026, open: program(python, 'discover'), notFound: -32602, refused },
+    { name: 'Python as 2025', version: V2025, open: program(python, 'initialize'), notFound: -32002, refused },
+  )
+}

@@ -15,6 +15,8 @@ const fixtureHost = resolve(process.env.FIXTURE_HOST ?? resolve(debug, 'examples
 export const mcpHost = resolve(dirname(fixtureHost), 'mcp_host')
 /** The client of `tests/peers/rmcp`. */
 export const rmcpClient = resolve(process.env.RMCP_CLIENT ?? resolve(debug, '../peers/debug/rmcp-client'))
+/** The client of `tests/peers/python`. */
+export const pythonClient = resolve(here, '../peers/python/client.py')
 
 const URL_LINE = /http:\/\/127\.0\.0\.1:\d+/
 const START_MS = 20_000

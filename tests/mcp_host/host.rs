@@ -9,7 +9,8 @@
 //! Every server has the same tools, resources and prompts. Over HTTP there are `/stateless`,
 //! `/memory`, and `/protected/stateless` and `/protected/memory`, which ask for bearer tokens:
 //! `reader` has the scope `notes:read`, `writer` has `notes:write` as well. `/modern` serves 2026
-//! alone, and `/paged` has lists of two items a page.
+//! alone, and `/paged` has lists of two items a page. `GET /open` tells how many sessions and calls
+//! are open.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -23,7 +24,7 @@ mod served;
 use std::time::{Duration, SystemTime};
 
 use actix_web::{
-    App, HttpServer,
+    App, HttpResponse, HttpServer,
     rt::signal::unix::{SignalKind, signal},
     web::ServiceConfig,
 };
@@ -33,6 +34,7 @@ use roscius::{
     web,
     wire::{auth::AuthInfo, oauth::OAuthError},
 };
+use serde_json::json;
 
 /// Calls that are open when the host is told to end get this long.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -65,6 +67,16 @@ fn sessions(name: &str) -> Sessions {
     }
 }
 
+type Servers = Vec<(String, McpServer)>;
+
+fn open(servers: &Servers) -> HttpResponse {
+    let servers = servers.iter().map(|(_, server)| server);
+    HttpResponse::Ok().json(json!({
+        "sessions": servers.clone().map(McpServer::open_sessions).sum::<usize>(),
+        "calls": servers.map(McpServer::running_calls).sum::<usize>(),
+    }))
+}
+
 #[actix_web::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -78,7 +90,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn serve() -> Result<(), Box<dyn std::error::Error>> {
-    let mut servers = Vec::new();
+    let mut servers = Servers::new();
     for name in ["stateless", "memory"] {
         servers.push((format!("/{name}"), plain(sessions(name)).build()?));
         let server = protected(sessions(name)).build()?;
@@ -94,6 +106,8 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
             for (path, server) in &servers {
                 config.configure(web::mcp(path, server));
             }
+            let open = move || std::future::ready(open(&servers));
+            config.route("/open", actix_web::web::get().to(open));
         })
     })
     // Sessions have to be found from a worker that did not open them.

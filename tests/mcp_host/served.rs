@@ -162,6 +162,13 @@ async fn confirm(cx: ToolCx) -> Result<String, ToolError> {
     Ok(sure.to_string())
 }
 
+/// Asks for consent to open a page.
+async fn sign_in(cx: ToolCx) -> Result<&'static str, ToolError> {
+    let page = Question::url("Please sign in", "https://example.com/sign-in");
+    cx.ask(page.key("page").elicitation_id("sign-in-1")).await?;
+    Ok("signed in")
+}
+
 async fn summarize(Args(asked): Args<Text>, cx: ToolCx) -> Result<String, ToolError> {
     let prompt = format!("Summarize: {}", asked.text);
     let request = SampleRequest::new(prompt).max_tokens(50);
@@ -227,6 +234,7 @@ fn tools(changes: &Changes) -> Vec<Tool> {
         Tool::new("order", order).description("Asks twice"),
         Tool::new("confirm", confirm).description("Asks whether it may"),
         Tool::new("long", long).description("Takes longer than its connection"),
+        Tool::new("sign_in", sign_in).description("Asks to open a page"),
         Tool::new("summarize", summarize).description("Asks the model of the client"),
         Tool::new("roots", roots).description("Asks for the roots of the client"),
         Tool::new("steps", steps).description("Reports three steps"),

@@ -127,7 +127,8 @@ impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         if self.0.elicitation.is_some() {
-            capabilities.elicitation = Some(ElicitationCapability::default());
+            let elicitation = ElicitationCapability::new().with_form(FormElicitationCapability::default());
+            capabilities.elicitation = Some(elicitation.with_url(UrlElicitationCapability::default()));
         }
         if self.0.sampling.is_some() {
             capabilities.sampling = Some(SamplingCapability::default());
