@@ -45,12 +45,19 @@ pub(crate) struct ServeArgs {
     /// Leave the demo MCP server out.
     #[arg(long)]
     pub(crate) no_demo_server: bool,
-    /// Serve only who knows this; needed to listen on an address that others can reach.
+    /// Serve only who knows this; needed to listen on an address that others can reach. Other users
+    /// of the machine can read command lines: ROSCIUS_TOKEN in the environment does the same.
     #[arg(long, value_name = "TOKEN", value_parser = parse_token, conflicts_with = "insecure")]
     pub(crate) token: Option<String>,
     /// Listen on an address that others can reach, without a token.
     #[arg(long)]
     pub(crate) insecure: bool,
+    /// A name that requests may be sent to, for example behind a proxy. May be given more than once.
+    #[arg(long = "allowed-host", value_name = "HOST", value_parser = parse_host)]
+    pub(crate) allowed_hosts: Vec<String>,
+    /// A web page that may use the chat and MCP, by its origin. May be given more than once.
+    #[arg(long = "allow-origin", value_name = "ORIGIN", value_parser = parse_origin)]
+    pub(crate) allow_origins: Vec<String>,
 }
 
 /// Who answers.
@@ -114,8 +121,34 @@ fn parse_url(text: &str) -> Result<String, String> {
     }
 }
 
+/// Tells whether an address holds a user or a password.
+pub(crate) fn has_credentials(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next();
+    authority.is_some_and(|authority| authority.contains('@'))
+}
+
+fn parse_host(text: &str) -> Result<String, String> {
+    let fits = |letter: char| letter.is_ascii_graphic() && !"/?#@,*".contains(letter);
+    if !text.is_empty() && text.chars().all(fits) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected a host, with or without a port: `chat.example.com`".to_owned())
+    }
+}
+
+fn parse_origin(text: &str) -> Result<String, String> {
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
+    match rest {
+        Some(host) if parse_host(host).is_ok() => Ok(text.to_owned()),
+        _ => Err("expected an origin: `https://app.example.com`".to_owned()),
+    }
+}
+
 /// The token travels in a header, a cookie and an address.
-fn parse_token(text: &str) -> Result<String, String> {
+pub(crate) fn parse_token(text: &str) -> Result<String, String> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     if text.len() >= 8 && text.chars().all(fits) {
         Ok(text.to_owned())
@@ -182,6 +215,39 @@ mod tests {
             "f=127.0.0.1",
         ] {
             assert!(text.parse::<NamedServer>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn hosts_and_origins_are_those_that_requests_can_name() {
+        for host in ["chat.example.com", "localhost:8787", "[::1]:80"] {
+            assert!(parse_host(host).is_ok(), "{host}");
+            assert!(parse_origin(&format!("https://{host}")).is_ok(), "{host}");
+        }
+        for text in ["", "a b", "http://a", "a/b", "*", "u@h"] {
+            assert!(parse_host(text).is_err(), "{text}");
+        }
+        for text in [
+            "a.example.com",
+            "https://",
+            "https://a/",
+            "ftp://a",
+            "*",
+            "null",
+        ] {
+            assert!(parse_origin(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_seen_where_they_count() {
+        for (url, holds) in [
+            ("http://user:pw@host/mcp", true),
+            ("https://user@host", true),
+            ("https://host/a@b?c=@", false),
+            ("http://host", false),
+        ] {
+            assert_eq!(has_credentials(url), holds, "{url}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod say;
 mod state_key;
+mod token;
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
@@ -16,11 +17,11 @@ use roscius::{
     machine::seal::SealKey,
     ports::{model::Model, tool_source::ToolSource},
     server::{McpServer, ServerError},
-    web as services,
+    web::{ChatRoutes, McpRoutes},
 };
 
 use crate::{
-    args::{NamedServer, ServeArgs},
+    args::{NamedServer, ServeArgs, has_credentials},
     demo,
     http::{self, Access, CHAT_PATH, MCP_PATH, Shared},
     models::{self, ModelChoiceError},
@@ -28,6 +29,7 @@ use crate::{
 };
 use say::{announce, say};
 use state_key::StateKeyError;
+use token::{Token, TokenError};
 
 pub(crate) use say::say_error;
 
@@ -44,8 +46,16 @@ const SHUTDOWN_SECONDS: u64 = 1;
 /// Why nothing is served.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeError {
-    #[error("{0} can be reached by others: give --token <token>, or --insecure to serve everybody")]
+    #[error(
+        "{0} can be reached by others: give --token <token> or ROSCIUS_TOKEN, or --insecure to serve everybody"
+    )]
     Exposed(SocketAddr),
+    #[error(
+        "the address of {0} holds a user or a password, which would be shown and never sent: leave them out"
+    )]
+    Credentials(String),
+    #[error(transparent)]
+    Token(#[from] TokenError),
     #[error("the name `{0}` is given to two MCP servers")]
     SameName(String),
     #[error(transparent)]
@@ -70,14 +80,20 @@ impl ServeError {
     pub(crate) const fn is_usage(&self) -> bool {
         matches!(
             self,
-            Self::Exposed(_) | Self::SameName(_) | Self::StateKey(_) | Self::Model(_)
+            Self::Exposed(_)
+                | Self::Credentials(_)
+                | Self::Token(_)
+                | Self::SameName(_)
+                | Self::StateKey(_)
+                | Self::Model(_)
         )
     }
 }
 
 /// Serves until a signal, then lets what runs come to its end.
 pub(crate) async fn serve(args: ServeArgs) -> Result<(), ServeError> {
-    check(&args)?;
+    let token = token::read(&args)?;
+    check(&args, token.is_some())?;
     let key = state_key::read()?;
     let model = models::make(&args)?;
     let bind = |source| ServeError::Bind {
@@ -89,22 +105,31 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     let demo = (!args.no_demo_server)
         .then(|| demo::server(key.clone()))
         .transpose()?;
-    let sources = sources(&args, addr);
+    let sources = sources(&args, token.as_ref(), addr);
     let chat = chat(Arc::clone(&model), &sources, key)?;
     let shared = Shared::new(model, sources, demo.is_some());
-    let access = Access::new(args.token.as_deref());
+    let (hosts, origins) = (args.allowed_hosts, args.allow_origins);
+    let access = Access::new(&hosts, token.as_ref().map(Token::text));
+    let chat_routes = ChatRoutes::new(CHAT_PATH, &chat)
+        .allowed_hosts(hosts.clone())
+        .allow_origins(origins.clone());
+    let demo_routes = demo.as_ref().map(|demo| {
+        McpRoutes::new(MCP_PATH, demo)
+            .allowed_hosts(hosts)
+            .allow_origins(origins)
+    });
 
     let server = HttpServer::new({
-        let (chat, demo, shared) = (chat.clone(), demo.clone(), shared.clone());
+        let shared = shared.clone();
         move || {
             App::new()
                 .app_data(web::Data::new(shared.clone()))
                 .app_data(web::Data::new(access.clone()))
                 .wrap(from_fn(http::admit))
-                .configure(services::chat(CHAT_PATH, &chat))
+                .configure(chat_routes.clone().routes())
                 .configure(|config| {
-                    if let Some(demo) = &demo {
-                        config.configure(services::mcp(MCP_PATH, demo));
+                    if let Some(demo) = &demo_routes {
+                        config.configure(demo.clone().routes());
                     }
                 })
                 .configure(http::routes)
@@ -119,7 +144,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     .run();
     let handle = server.handle();
     let mut serving = actix_rt::spawn(server);
-    let greeting = actix_rt::spawn(announce(addr, args.token.clone(), shared.clone()));
+    let greeting = actix_rt::spawn(announce(addr, token, shared.clone()));
 
     let ended = tokio::select! {
         ended = &mut serving => Some(ended),
@@ -138,9 +163,19 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<(), ServeError> {
     Ok(())
 }
 
-fn check(args: &ServeArgs) -> Result<(), ServeError> {
-    if !args.addr.ip().is_loopback() && args.token.is_none() && !args.insecure {
+fn check(args: &ServeArgs, has_token: bool) -> Result<(), ServeError> {
+    if !args.addr.ip().is_loopback() && !has_token && !args.insecure {
         return Err(ServeError::Exposed(args.addr));
+    }
+    if let Some(server) = args
+        .servers
+        .iter()
+        .find(|server| has_credentials(&server.url))
+    {
+        return Err(ServeError::Credentials(format!("`{}`", server.name)));
+    }
+    if args.base_url.as_deref().is_some_and(has_credentials) {
+        return Err(ServeError::Credentials("the model".to_owned()));
     }
     let own = (!args.no_demo_server).then_some(demo::NAME);
     let named = args.servers.iter().map(|server| server.name.as_str());
@@ -164,9 +199,9 @@ fn reachable(addr: SocketAddr) -> SocketAddr {
 }
 
 /// Names the MCP servers, the demo server first: it is reached by HTTP as any other.
-fn sources(args: &ServeArgs, addr: SocketAddr) -> Vec<Source> {
+fn sources(args: &ServeArgs, token: Option<&Token>, addr: SocketAddr) -> Vec<Source> {
     let url = format!("http://{addr}{MCP_PATH}");
-    let token = args.token.as_deref();
+    let token = token.map(Token::text);
     let demo = (!args.no_demo_server).then(|| Source::new(demo::NAME, &url, token, args.approve));
     let named = args.servers.iter();
     let named = named.map(|NamedServer { name, url }| Source::new(name, url, None, args.approve));

@@ -215,6 +215,24 @@ fn what_it_cannot_do_is_said_with_code_2() {
         (&["--addr", "0.0.0.0:0"], &[], "--token"),
         (&["--approve", "some"], &[], "writes"),
         (&["--token", "short"], &[], "8 letters"),
+        (&[], &[("ROSCIUS_TOKEN", "short")], "ROSCIUS_TOKEN: a token"),
+        (
+            &["--insecure"],
+            &[("ROSCIUS_TOKEN", "secret-token")],
+            "choose one",
+        ),
+        (
+            &["--mcp", "a=http://user:hidden@127.0.0.1:9/mcp"],
+            &[],
+            "the address of `a` holds a user or a password",
+        ),
+        (
+            &["--model", "openai:m", "--base-url", "http://u:hidden@h"],
+            &[],
+            "the address of the model holds a user or a password",
+        ),
+        (&["--allowed-host", "http://a"], &[], "--allowed-host"),
+        (&["--allow-origin", "a.example.com"], &[], "--allow-origin"),
         (
             &["--base-url", "http://127.0.0.1:9/v1"],
             &[],
@@ -237,6 +255,7 @@ fn what_it_cannot_do_is_said_with_code_2() {
         let (code, error) = refused(args, env);
         assert_eq!(code, Some(2), "{args:?}: {error}");
         assert!(error.contains(expected), "{args:?}: {error}");
+        assert!(!error.contains("hidden"), "{args:?}: {error}");
     }
 }
 
@@ -282,6 +301,64 @@ fn a_token_is_asked_for_on_every_route_but_health() {
         let info = served.send("GET", "/api/info", &[bearer], "").json();
         (info["servers"][0]["connected"] == json!(true)).then_some(())
     });
+}
+
+#[test]
+fn a_token_of_the_environment_is_not_shown() {
+    let served = Served::run(
+        &["serve", "--addr", "127.0.0.1:0"],
+        &[("ROSCIUS_TOKEN", "secret-token")],
+    );
+    assert!(served.said("/?token=<ROSCIUS_TOKEN>"));
+    assert!(!served.said("secret-token"));
+    assert_eq!(served.get("/api/info").status, 401);
+    let bearer = "authorization: Bearer secret-token";
+    assert_eq!(served.send("GET", "/api/info", &[bearer], "").status, 200);
+}
+
+#[test]
+fn named_hosts_and_origins_are_served() {
+    let served = Served::start(&[
+        "--token",
+        "secret-token",
+        "--allowed-host",
+        "chat.example.com",
+        "--allow-origin",
+        "https://app.example.com",
+    ]);
+    let host = "host: chat.example.com";
+    let origin = "origin: https://app.example.com";
+    let bearer = "authorization: Bearer secret-token";
+    assert_eq!(
+        served.send("GET", "/api/info", &[host, bearer], "").status,
+        200
+    );
+    for path in ["/api/chat", "/mcp"] {
+        let asked = served.send("OPTIONS", path, &[host, origin], "");
+        assert_eq!(asked.status, 204, "{path}");
+        assert_eq!(
+            asked.header("access-control-allow-origin"),
+            Some("https://app.example.com")
+        );
+        let foreign = served.send(
+            "OPTIONS",
+            path,
+            &[host, "origin: https://evil.example.com"],
+            "",
+        );
+        assert_eq!(foreign.status, 403, "{path}");
+        let other = served.send("POST", path, &["host: evil.example.com", bearer], "{}");
+        assert_eq!(other.status, 403, "{path}");
+        let json = "content-type: application/json";
+        let unknown = served.send("POST", path, &[host, origin, json], "{}");
+        assert_eq!(unknown.status, 401, "{path}");
+        let known = served.send("POST", path, &[host, origin, json, bearer], "{}");
+        assert_eq!(known.status, 400, "{path}");
+        assert_eq!(
+            known.header("access-control-allow-origin"),
+            Some("https://app.example.com")
+        );
+    }
 }
 
 #[test]

@@ -25,22 +25,25 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Serves everybody, or who knows the token.
-    pub(crate) fn new(token: Option<&str>) -> Self {
+    /// Serves everybody, or who knows the token, under the names of these hosts.
+    pub(crate) fn new(hosts: &[String], token: Option<&str>) -> Self {
         Self {
-            guard: Guard::new(),
+            guard: Guard::new().allowed_hosts(hosts),
             token: token.map(str::to_owned),
         }
     }
 
     /// Gives the answer to a request that is not served.
     fn refuse(&self, request: &HttpRequest) -> Option<HttpResponse> {
-        if !GUARDED.contains(&request.path())
-            && let Err(refusal) = self.guard.check(request)
-        {
+        let guarded = GUARDED.contains(&request.path());
+        if !guarded && let Err(refusal) = self.guard.check(request) {
             return Some(problem(StatusCode::FORBIDDEN, &refusal.to_string()));
         }
         let token = self.token.as_deref()?;
+        // A browser asks without the token whether a page may send it.
+        if guarded && *request.method() == Method::OPTIONS {
+            return None;
+        }
         if request.path() == "/healthz" || knows(request, token) {
             return None;
         }

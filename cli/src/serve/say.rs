@@ -4,6 +4,7 @@ use std::{error::Error, io::Write as _, net::SocketAddr, time::Duration};
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
+use super::token::Token;
 use crate::{http::Shared, source::Source};
 
 /// What is not connected by then is named as being waited for.
@@ -29,10 +30,13 @@ pub(crate) fn say_error(error: &dyn Error) {
 /// Says where it is served, who answers, and what is connected.
 ///
 /// The address comes first: it is what people and scripts wait for.
-pub(super) async fn announce(addr: SocketAddr, token: Option<String>, shared: Shared) {
+pub(super) async fn announce(addr: SocketAddr, token: Option<Token>, shared: Shared) {
     match token {
         None => say(&format!("roscius is at http://{addr}")),
-        Some(token) => say(&format!("roscius is at http://{addr}/?token={token}")),
+        Some(token) => {
+            let token = token.on_terminal();
+            say(&format!("roscius is at http://{addr}/?token={token}"));
+        }
     }
     say(&format!("  model {}", shared.model.id()));
     let connecting = shared.sources.iter().cloned().map(|source| async move {

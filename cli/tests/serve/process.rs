@@ -143,6 +143,7 @@ fn command(args: &[&str], env: &[(&str, &str)]) -> Command {
         .args(args)
         .env_remove("OPENAI_API_KEY")
         .env_remove("ROSCIUS_STATE_KEY")
+        .env_remove("ROSCIUS_TOKEN")
         .envs(env.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
