@@ -21,6 +21,7 @@ mod event_log;
 mod field_cases;
 mod governance;
 mod layering;
+mod mcp_bytes;
 mod mcp_client_calls;
 mod mcp_client_examples;
 mod mcp_client_lifetime;

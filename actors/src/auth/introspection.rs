@@ -298,3 +298,18 @@ impl fmt::Debug for Introspection {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_kept_no_longer_than_a_minute() {
+        let kept = |asked: u64| {
+            let asked = Duration::from_secs(asked);
+            let verifier = Introspection::new("https://as.test/introspect", "id", "secret");
+            verifier.cache_ttl(asked).config.ttl.as_secs()
+        };
+        assert_eq!([kept(0), kept(30), kept(60), kept(3600)], [0, 30, 60, 60]);
+    }
+}

@@ -1,5 +1,10 @@
 //! Calls that end at once: listings and results of both kinds.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use actix_web::{HttpRequest, HttpResponse};
 use roscius::{
     prelude::*, tool::Context, web::McpRoutes, wire::auth::AuthInfo, wire::content::CallToolResult,
@@ -86,6 +91,7 @@ fn legacy(served: &Served, name: &str, arguments: Value) -> Value {
     reply.json()["result"].take()
 }
 
+// G17
 #[test]
 fn discover_names_what_is_served() {
     let served = Served::new(&server());
@@ -284,4 +290,58 @@ fn a_server_that_could_not_serve_is_not_built() {
         .tool(Tool::new("greet", greet));
     assert!(promised.build().is_ok());
     assert!(Context::new().is_empty());
+}
+
+#[test]
+fn title_hints_icons_and_meta_are_listed_as_they_were_given() {
+    let meta = json!({"ui": {"resourceUri": "ui://view"}, "own/key": [1, null]});
+    let icons = json!([{"src": "https://h.test/i.png", "sizes": ["48x48"]}]);
+    let tool = Tool::new("hinted", || async { "" })
+        .title("Hinted")
+        .read_only()
+        .destructive(false)
+        .idempotent()
+        .open_world(false)
+        .icons(icons.clone())
+        .meta(meta.as_object().cloned().unwrap());
+    let served = Served::new(&McpServer::new("hints", "1").tool(tool).build().unwrap());
+    for ask in [
+        Ask::modern("tools/list", json!({})),
+        Ask::legacy("2025-11-25", "tools/list", json!({})),
+    ] {
+        let listed = ask.send(&served).json()["result"]["tools"][0].take();
+        assert_eq!(listed["title"], "Hinted");
+        assert_eq!(
+            listed["annotations"],
+            json!({"readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false})
+        );
+        assert_eq!((&listed["_meta"], &listed["icons"]), (&meta, &icons));
+    }
+}
+
+#[test]
+fn what_stands_before_a_question_runs_again_and_what_stands_after_runs_once() {
+    let counts: Arc<[AtomicUsize; 2]> = Arc::default();
+    let counted = Arc::clone(&counts);
+    let ask = move |cx: ToolCx| {
+        let counts = Arc::clone(&counted);
+        async move {
+            counts[0].fetch_add(1, Ordering::SeqCst);
+            let city = cx.request_input("Which city?").await?;
+            counts[1].fetch_add(1, Ordering::SeqCst);
+            Ok::<_, ToolError>(city)
+        }
+    };
+    let server = McpServer::new("counting", "1").tool(Tool::new("ask", ask));
+    let served = Served::new(&server.build().unwrap());
+    let asked = Ask::modern("tools/call", json!({"name": "ask", "arguments": {}})).send(&served);
+    let params = json!({
+        "name": "ask", "arguments": {},
+        "inputResponses": {"input": {"action": "accept", "content": {"value": "Oslo"}}},
+        "requestState": asked.json()["result"]["requestState"],
+    });
+    let answer = Ask::modern("tools/call", params).send(&served).json();
+    assert_eq!(answer["result"]["content"][0]["text"], "Oslo");
+    let runs = [0, 1].map(|at| counts[at].load(Ordering::SeqCst));
+    assert_eq!(runs, [2, 1]);
 }

@@ -78,6 +78,9 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
+    /// Headers that say when an answer was sent and where it ends.
+    const FRAMING: [&str; 4] = ["date", "content-length", "transfer-encoding", "connection"];
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -92,6 +95,19 @@ impl Reply {
             "{self:?}"
         );
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Everything that came but for the date and what frames the body: status, headers in order of
+    /// their names, body.
+    pub(crate) fn told(&self) -> String {
+        let mut headers: Vec<String> = self
+            .headers
+            .iter()
+            .filter(|(name, _)| !Self::FRAMING.contains(&name.as_str()))
+            .map(|(name, value)| format!("{name}: {value}\n"))
+            .collect();
+        headers.sort();
+        format!("{}\n{}\n{}", self.status, headers.concat(), self.body)
     }
 
     pub(crate) fn error_code(&self) -> i64 {

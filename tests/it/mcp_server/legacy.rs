@@ -27,6 +27,7 @@ fn initialize(version: &str) -> Ask {
     Ask::post(body.to_string())
 }
 
+// G17
 #[test]
 fn the_asked_version_is_echoed_if_it_is_known() {
     let served = Served::new(&server());

@@ -184,6 +184,7 @@ fn what_is_no_answer_at_all_is_an_error() {
     assert_eq!(reply.error_code(), -32602);
 }
 
+// G6
 #[test]
 fn each_round_remembers_the_ones_before() {
     let served = Served::new(&server());
@@ -201,6 +202,7 @@ fn each_round_remembers_the_ones_before() {
     );
 }
 
+// G6
 #[test]
 fn several_questions_go_in_one_round() {
     let served = Served::new(&server());
@@ -251,6 +253,7 @@ fn a_tool_that_asks_without_end_is_stopped() {
     assert!(text(&reply).contains("10 rounds"));
 }
 
+// G6
 #[test]
 fn a_state_is_worth_nothing_elsewhere() {
     let served = Served::new(&server());

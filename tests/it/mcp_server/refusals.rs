@@ -363,6 +363,7 @@ fn a_large_body_is_refused_by_its_announced_length() {
     assert!(reply.body.contains("max_body_bytes"));
 }
 
+// G10
 #[test]
 fn foreign_pages_and_names_are_refused() {
     let served = Served::new(&server());

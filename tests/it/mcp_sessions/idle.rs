@@ -79,6 +79,7 @@ fn server(gate: &Gate, limits: SessionLimits) -> McpServer {
         .unwrap()
 }
 
+// G11
 #[test]
 fn a_session_lives_for_30_minutes_after_its_last_request() {
     paused(async {

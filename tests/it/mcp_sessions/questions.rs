@@ -21,6 +21,7 @@ pub(super) fn text_of(result: &Value) -> &str {
     result["result"]["content"][0]["text"].as_str().unwrap()
 }
 
+// G9
 #[test]
 fn a_question_goes_out_on_the_stream_of_its_call() {
     let served = served();
@@ -74,6 +75,7 @@ fn a_call_without_a_stream_asks_on_the_get_stream() {
     assert_eq!(text_of(&json_of((head, call))), "Bern");
 }
 
+// G9
 #[test]
 fn without_any_stream_a_question_fails_at_once() {
     let served = served();

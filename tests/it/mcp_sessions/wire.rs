@@ -214,6 +214,7 @@ fn what_needs_no_answer_is_accepted() {
     assert_eq!(refusal(unreadable), (400, -32600, Value::Null));
 }
 
+// G11
 #[test]
 fn a_session_beyond_the_bound_is_refused_until_one_ends() {
     let limits = SessionLimits::new().max_sessions(2);
