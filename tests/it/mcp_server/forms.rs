@@ -213,6 +213,11 @@ fn prompts_and_resources_ask_for_types_too() {
         let reply = Ask::modern_as(json!({}), method, place.clone()).send(&served);
         assert_eq!((reply.status, reply.error_code()), (400, -32021));
     }
+    // A state is worth nothing under another method.
+    let (_, state) = asked(&Ask::modern("prompts/get", json!({"name": "plan"})).send(&served));
+    let foreign = json!({"uri": "stay://now", "requestState": state});
+    let reply = Ask::modern("resources/read", foreign).send(&served);
+    assert_eq!(reply.error_code(), -32602);
 }
 
 #[test]
