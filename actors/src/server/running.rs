@@ -234,6 +234,10 @@ impl Running {
     }
 
     fn poll_cancelled(&mut self, cx: &mut Context<'_>) -> bool {
+        // The end of the server cancels every call as well, and that client waits for an answer.
+        if self.work.server().work.closing().is_cancelled() {
+            return false;
+        }
         let session = self.session.as_mut();
         session.is_some_and(|call| call.poll_cancelled(cx))
     }

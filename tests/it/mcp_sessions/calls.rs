@@ -199,3 +199,34 @@ fn a_drain_lets_questions_be_answered_and_ends_all_sessions() {
     assert_eq!((server.open_sessions(), server.running_calls()), (0, 0));
     while stream.chunk().is_some() {}
 }
+
+#[test]
+fn a_drain_answers_the_calls_that_it_ends() {
+    let gate = Gate::default();
+    let server = server(&gate);
+    let served = serve(&server);
+    let client = Client::open(&served);
+    let mut plain = client.start(
+        "application/json, text/event-stream",
+        1,
+        json!({"name": "plain_wait"}),
+    );
+    let (head, mut wire) = client.call_with_progress(2, "wait");
+    wire.until("progress");
+    eventually("both calls run", || gate.entered() == 2);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    runtime
+        .unwrap()
+        .block_on(server.drain(Duration::from_millis(50)));
+    let streamed = messages(&wire.body(&head));
+    let head = plain.head();
+    let answers = [json_of((head, plain)), streamed[0].clone()];
+    for (answer, id) in answers.into_iter().zip([1, 2]) {
+        assert_eq!(answer["id"], id, "{answer}");
+        assert_eq!(answer["error"]["code"], -32603, "{answer}");
+    }
+    assert_eq!((server.open_sessions(), server.running_calls()), (0, 0));
+    assert_eq!(gate.passed(), 0);
+}
