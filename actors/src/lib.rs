@@ -5,6 +5,7 @@
 //! transports and stores, then the actors. Nothing here knows an HTTP server framework.
 
 pub mod auth;
+mod background;
 pub mod chat;
 pub mod client;
 pub mod gauge;

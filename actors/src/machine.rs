@@ -28,6 +28,7 @@ pub mod run_input;
 pub mod schema;
 pub mod schema_issue;
 pub mod seal;
+pub mod task;
 pub mod text_args;
 pub mod tool_value;
 pub mod toolset;

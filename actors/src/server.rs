@@ -33,6 +33,7 @@ mod running;
 mod skills;
 mod stdio;
 mod stream;
+mod tasks;
 mod trace;
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
@@ -43,7 +44,7 @@ pub use self::stdio::{serve_io, serve_stdio};
 use self::{
     audit::AuditHook, caching::Caching, changes::Listeners, drain::Work, fault::FaultHook,
     gate::Gate, listing::Listings, pages::Paging, prompts::Prompts, rate::Limiter,
-    resources::Resources,
+    resources::Resources, tasks::Tasks,
 };
 pub use self::{
     audit::{Audit, AuditOutcome, RefusedBy},
@@ -56,6 +57,7 @@ pub use self::{
     options::Options,
     rate::RateLimit,
     stream::EventStream,
+    tasks::TaskLimits,
 };
 pub use crate::{machine::redaction::Redaction, session::SessionLimits};
 use crate::{
@@ -106,6 +108,8 @@ struct Inner {
     resources: Option<Resources>,
     prompts: Option<Prompts>,
     skills: Option<skills::Served>,
+    /// Some tool runs as a task.
+    tasks: Option<Tasks>,
     /// Some function completes.
     completes: bool,
     caching: Caching,

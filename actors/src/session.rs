@@ -26,7 +26,7 @@ use uuid::Uuid;
 pub use self::limits::SessionLimits;
 pub(crate) use self::{
     actor::{Answer, Attach, AttachError, Changed, Keep, Watch},
-    ask::SessionAsker,
+    ask::{SessionAsker, Unanswered, ask_client},
     calls::CallGuard,
     lane::{Lane, LaneId, Reader},
     store::{Full, SessionStore},
@@ -189,9 +189,31 @@ impl Session {
         self.actor.get()
     }
 
+    /// Sends a notification on the session's own stream, if there is one.
+    pub(crate) fn tell(&self, change: &Changed) {
+        let Some(actor) = self.actor() else {
+            return;
+        };
+        if actor.try_send(change.clone()).is_err() {
+            tracing::debug!(session = %self.id(), "a session did not hear of a change");
+        }
+    }
+
     /// Notes that a call waits, until the guard is dropped.
     pub(crate) fn enter(self: &Arc<Self>, id: &str, cancel: CallCancel) -> CallGuard {
-        CallGuard::new(self, id, cancel)
+        CallGuard::new(self, id, cancel, true)
+    }
+
+    /// Notes that work of the session runs without a request that could be cancelled, until the
+    /// guard is dropped. The token is cancelled when the session ends.
+    pub(crate) fn work(self: &Arc<Self>, cancel: CallCancel) -> CallGuard {
+        CallGuard::new(self, NO_REQUEST, cancel, true)
+    }
+
+    /// Cancels the token when the session ends, until the guard is dropped. That alone keeps no
+    /// session.
+    pub(crate) fn on_end(self: &Arc<Self>, cancel: CallCancel) -> CallGuard {
+        CallGuard::new(self, NO_REQUEST, cancel, false)
     }
 
     /// Cancels the calls with this id, which is JSON text.
@@ -230,6 +252,9 @@ pub(crate) fn page_done(id: &str) -> Vec<u8> {
     });
     message.to_string().into_bytes()
 }
+
+/// No id of a request is an empty text.
+const NO_REQUEST: &str = "";
 
 /// Cancels one call.
 pub(crate) type CallCancel = tokio_util::sync::CancellationToken;

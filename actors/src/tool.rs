@@ -25,6 +25,7 @@ use std::{
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
+pub(crate) use self::answer::fits;
 use self::run::{Execute, Raw, Typed};
 pub use self::{
     ask::{
@@ -46,7 +47,7 @@ use crate::{
         form::{self, FormError},
         schema::{self, Checker, SchemaError},
     },
-    wire::content::ToolAnnotations,
+    wire::{content::ToolAnnotations, task::TaskSupport},
 };
 
 /// A tool: a name, schemas, hints, and the function that carries it out. Cheap to clone.
@@ -73,10 +74,19 @@ struct Inner {
     approval_schema: ApprovalSchema,
     /// A type that was declared as a form and cannot be one.
     not_a_form: Option<FormError>,
+    tasks: Tasks,
     uses_cx: bool,
     uses_context: bool,
     execute: Option<Arc<dyn Execute>>,
     checkers: Arc<Checkers>,
+}
+
+/// How the tool runs as a task.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tasks {
+    support: TaskSupport,
+    /// The function says when the task begins.
+    begins_itself: bool,
 }
 
 /// The compiled schemas, made on first use or when the host is built.
@@ -210,6 +220,7 @@ impl Tool {
             scopes: Vec::new(),
             approval_schema: ApprovalSchema::default(),
             not_a_form: None,
+            tasks: Tasks::default(),
             uses_cx: false,
             uses_context: false,
             execute: None,
@@ -307,5 +318,32 @@ impl Tool {
     #[must_use]
     pub fn approval_schema(self, approve: Option<Value>, reject: Option<Value>) -> Self {
         self.with(|tool| tool.approval_schema = ApprovalSchema { approve, reject })
+    }
+
+    /// Lets the tool run as a task, for clients that can handle tasks: those of 2025-11-25 that ask
+    /// for one, and those of 2026 that declare `io.modelcontextprotocol/tasks` to a server with
+    /// [`McpServerBuilder::tasks_extension`]. For all others it runs within its call.
+    ///
+    /// Its questions need a key: [`ToolCx::request_form`], [`SampleRequest::key`], [`Question::key`].
+    ///
+    /// [`McpServerBuilder::tasks_extension`]: crate::server::McpServerBuilder::tasks_extension
+    #[must_use]
+    pub fn task(self) -> Self {
+        self.with(|tool| tool.tasks.support = TaskSupport::Optional)
+    }
+
+    /// Lets the tool run as a task only: any other call of a client of 2025 gets -32601, and one of
+    /// 2026 gets -32021 from a server with the extension. See [`Tool::task`].
+    #[must_use]
+    pub fn task_required(self) -> Self {
+        self.with(|tool| tool.tasks.support = TaskSupport::Required)
+    }
+
+    /// Says that the function begins its task itself, with [`ToolCx::begin_task`]; else the task
+    /// begins with the call. What the function asks before, a client of 2026 answers in rounds of
+    /// the call, and a function that ends before has no task.
+    #[must_use]
+    pub fn begins_task(self) -> Self {
+        self.with(|tool| tool.tasks.begins_itself = true)
     }
 }

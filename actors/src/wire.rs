@@ -14,6 +14,8 @@ pub mod oauth;
 pub mod prompt;
 pub mod resource;
 pub mod sse;
+pub mod task;
 pub mod text;
+pub mod time;
 pub mod uri_template;
 pub mod version;

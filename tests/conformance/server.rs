@@ -4,6 +4,8 @@
     reason = "a JSON value that lacks a key gives null"
 )]
 
+mod tasks;
+
 use actix_web::{App, HttpServer};
 use roscius::{
     prelude::*,
@@ -468,6 +470,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .tools(questions())
         .tools(sessions())
         .tools(triggers(&changes))
+        .tools(tasks::tasks())
+        .tasks_extension(true)
         .resources(resources())
         .prompts(prompts())
         .skills(skills()?)

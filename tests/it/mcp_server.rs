@@ -12,3 +12,6 @@ mod refusals;
 mod resources;
 mod skills;
 mod streams;
+mod task_life;
+mod tasks_2025;
+mod tasks_2026;

@@ -8,4 +8,5 @@ mod idle;
 mod questions;
 mod soak;
 mod streams;
+mod tasks;
 mod wire;

@@ -100,6 +100,17 @@ pub(crate) fn assert_answer_fits(version: &str, method: &str, message: &Value) {
     let result = &message["result"];
     let name = match method {
         _ if result["resultType"] == "input_required" => "InputRequiredResult",
+        // Extensions are not in the schema: only the frame of a result is known.
+        _ if result["resultType"] == "task" => "Result",
+        "tasks/get" | "tasks/update" | "tasks/cancel" if version == "2026-07-28" => "Result",
+        "tools/call" if result.get("task").is_some() => "CreateTaskResult",
+        "tasks/get" => "GetTaskResult",
+        "tasks/cancel" => "CancelTaskResult",
+        "tasks/list" => "ListTasksResult",
+        "tasks/result" => {
+            assert_fits(version, "CallToolResult", result);
+            "GetTaskPayloadResult"
+        }
         "tools/call" => "CallToolResult",
         "tools/list" => "ListToolsResult",
         "resources/list" => "ListResourcesResult",
@@ -108,7 +119,6 @@ pub(crate) fn assert_answer_fits(version: &str, method: &str, message: &Value) {
         "prompts/list" => "ListPromptsResult",
         "prompts/get" => "GetPromptResult",
         "completion/complete" => "CompleteResult",
-        // Extensions are not in the schema: only the frame of a result is known.
         "skills/list" | "skills/get" | "resources/directory/read" => "Result",
         "server/discover" => "DiscoverResult",
         "initialize" => "InitializeResult",

@@ -204,6 +204,9 @@ pub(super) fn shown(notice: ToolNotice) -> Option<(String, Value)> {
             "tool-progress".to_owned(),
             serde_json::json!({"progress": progress, "total": total, "message": message}),
         )),
-        ToolNotice::Log { .. } | ToolNotice::CloseStream | ToolNotice::PageDone { .. } => None,
+        ToolNotice::Log { .. }
+        | ToolNotice::CloseStream
+        | ToolNotice::PageDone { .. }
+        | ToolNotice::BeginTask => None,
     }
 }

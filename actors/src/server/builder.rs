@@ -20,6 +20,7 @@ use super::{
     rate::{Limiter, RateLimit},
     resources::Resources,
     skills::Served,
+    tasks::{TaskSettings, Tasks},
 };
 use crate::{
     machine::{param_headers::annotated, schema::is_object, seal::SealKey},
@@ -65,6 +66,7 @@ pub struct McpServerBuilder {
     state_ttl: Duration,
     max_body_bytes: usize,
     keep_alive: Duration,
+    pub(super) tasks: TaskSettings,
     pub(super) gate: GateSettings,
     pub(super) rate_limit: Option<RateLimit>,
     pub(super) on_error: Option<FaultHook>,
@@ -97,6 +99,7 @@ impl McpServerBuilder {
             state_ttl: STATE_TTL,
             max_body_bytes: MAX_BODY_BYTES,
             keep_alive: KEEP_ALIVE,
+            tasks: TaskSettings::default(),
             gate: GateSettings::default(),
             rate_limit: None,
             on_error: None,
@@ -310,12 +313,14 @@ impl McpServerBuilder {
         let prompts = Prompts::new(&self.prompts, &context, &paging, &caching, &tail)?;
         let completes = self.resources.iter().any(Resource::completes)
             || self.prompts.iter().any(Prompt::completes);
+        let tasks = self.tasks.build(&self.tools);
         let offer = Offer {
             tools: &self.tools,
             resources: resources.is_some(),
             prompts: prompts.is_some(),
             completions: completes,
             skills: skills.is_some(),
+            tasks: tasks.as_ref().map(Tasks::extension),
             logging: self.tools.iter().any(Tool::uses_cx)
                 || self.resources.iter().any(Resource::uses_cx)
                 || self.prompts.iter().any(Prompt::uses_cx),
@@ -332,6 +337,7 @@ impl McpServerBuilder {
             resources,
             prompts,
             skills: skills.map(|skills| Served::new(skills, &paging, &caching, &tail)),
+            tasks,
             completes,
             caching,
             paging,

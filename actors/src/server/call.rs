@@ -5,14 +5,18 @@ use serde_json::{Value, value::RawValue};
 use super::{
     Entry, Handling, Inner, McpServer,
     dispatch::Call,
-    prepare::{base_cx, prepare},
+    prepare::{Subject, base_cx, prepare},
     running::{Job, Running},
     stream::Outlet,
+    tasks::{self, Plan},
 };
 use crate::{
     machine::headers::check_params,
     tool::ToolCx,
-    wire::jsonrpc::{RpcError, code},
+    wire::{
+        jsonrpc::{RpcError, code},
+        task::TaskSupport,
+    },
 };
 
 /// Starts a call.
@@ -34,12 +38,22 @@ pub(super) fn tools_call(server: &McpServer, call: Call<'_>) -> Handling {
             return call.error_status(400, &error);
         }
     }
+    let subject = Subject {
+        keyed_only: entry.tool.task_support() != TaskSupport::Forbidden,
+        ..Subject::new("tools/call", name, arguments)
+    };
+    match tasks::plan(&server.0, &call, &entry.tool) {
+        Plan::Inline => {}
+        Plan::Refuse(status, error) => return call.error_status(status, &error),
+        Plan::Now(ttl) => return tasks::start(server, &call, entry, arguments, ttl),
+        Plan::WhenTold(ttl) => return tasks::start_when_told(server, &call, entry, subject, ttl),
+    }
     let job = |cx| Job::Tool(entry.tool.call(arguments, cx), entry.output);
     if !entry.tool.uses_cx() {
         let cx = plain_cx(&server.0, entry, &call);
         return Handling::call(Running::new(&server.0, &call, job(cx)), Outlet::Nothing);
     }
-    match prepare(&server.0, &call, "tools/call", name, arguments) {
+    match prepare(&server.0, &call, &subject) {
         Ok(prepared) => {
             let job = job(prepared.cx.clone());
             prepared.run(&server.0, &call, job)

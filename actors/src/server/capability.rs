@@ -17,6 +17,7 @@ pub(crate) struct ClientCapabilities {
     /// The client's model may be given tools.
     sampling_tools: bool,
     roots: bool,
+    tasks: bool,
 }
 
 #[derive(Deserialize)]
@@ -27,6 +28,22 @@ struct Declared<'a> {
     sampling: Option<Obj<Sampling<'a>>>,
     #[serde(borrow, default)]
     roots: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    extensions: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Extensions<'a> {
+    #[serde(rename = "io.modelcontextprotocol/tasks", borrow, default)]
+    tasks: Option<&'a RawValue>,
+}
+
+impl Extensions<'_> {
+    fn tasks(raw: &str) -> bool {
+        let extensions = serde_json::from_str::<Obj<Extensions<'_>>>(raw);
+        let settings = extensions.ok().and_then(|Obj(extensions)| extensions.tasks);
+        settings.is_some_and(|settings| settings.get().starts_with('{'))
+    }
 }
 
 #[derive(Deserialize)]
@@ -57,6 +74,9 @@ impl ClientCapabilities {
             sampling: declared.sampling.is_some(),
             sampling_tools: declared.sampling.is_some_and(|with| with.tools.is_some()),
             roots: declared.roots.is_some(),
+            tasks: declared
+                .extensions
+                .is_some_and(|raw| Extensions::tasks(raw.get())),
         }
     }
 
@@ -73,6 +93,11 @@ impl ClientCapabilities {
             sampling_tools: false,
             ..read
         }
+    }
+
+    /// Tells whether a client of 2026 can handle tasks.
+    pub(crate) const fn tasks(self) -> bool {
+        self.tasks
     }
 
     pub(crate) const fn allow(self, kind: QuestionKind) -> bool {
@@ -107,6 +132,35 @@ impl Asker for ClientCapabilities {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_extension_is_declared_by_an_object() {
+        for (declared, tasks) in [
+            ("{}", false),
+            (r#"{"extensions":{}}"#, false),
+            (
+                r#"{"extensions":{"io.modelcontextprotocol/tasks":null}}"#,
+                false,
+            ),
+            (
+                r#"{"extensions":{"io.modelcontextprotocol/tasks":true}}"#,
+                false,
+            ),
+            (
+                r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#,
+                true,
+            ),
+            (r#"{"extensions":5,"roots":{}}"#, false),
+        ] {
+            assert_eq!(
+                ClientCapabilities::read(declared).tasks(),
+                tasks,
+                "{declared}"
+            );
+        }
+        let read = ClientCapabilities::read(r#"{"extensions":5,"roots":{}}"#);
+        assert!(read.allow(QuestionKind::Roots));
+    }
 
     #[test]
     fn only_what_is_declared_may_be_asked() {

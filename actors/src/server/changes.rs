@@ -15,13 +15,16 @@ use super::{
     dispatch::Call,
     reply,
     stream::{EventStream, one_event},
+    tasks::{self, Tasks},
 };
 use crate::{
+    machine::task::Task,
     session::Changed,
     wire::{
         http::Body,
         jsonrpc::{RpcError, code},
         mcp::{envelope::Obj, meta_key::SUBSCRIPTION_ID},
+        task::NOTIFICATION,
         uri_template::normalize,
     },
 };
@@ -33,6 +36,8 @@ const MAX_WAITING: usize = 256;
 const MAX_LISTENERS: usize = 16_384;
 /// Resources that one listener names.
 const MAX_RESOURCES: usize = 1_000;
+/// Tasks that one listener names.
+const MAX_TASKS: usize = 1_000;
 
 /// Tells the clients of servers what has changed: those of 2026 that listen, and those of 2025
 /// that have a session with a stream. Cheap to clone; give it to the builder, and keep a clone
@@ -175,9 +180,13 @@ struct Filter {
     prompts_list_changed: bool,
     resources_list_changed: bool,
     resource_subscriptions: Vec<String>,
-    /// The same in normal form.
+    task_ids: Vec<String>,
+    /// The resources in normal form.
     #[serde(skip)]
     normal: Vec<String>,
+    /// The tasks that the listener can reach.
+    #[serde(skip)]
+    tasks: Vec<tasks::Key>,
 }
 
 impl Filter {
@@ -194,13 +203,15 @@ impl Filter {
     }
 
     /// Leaves what the server has, and gives it in words.
-    fn honour(&mut self, server: &Inner) -> Value {
-        self.tools_list_changed &= server.listings.tools.is_some();
-        self.prompts_list_changed &= server.prompts.is_some();
-        self.resources_list_changed &= server.resources.is_some();
-        if server.resources.is_none() {
+    fn honour(&mut self, server: &Inner, call: &Call<'_>) -> Value {
+        let changes = server.changes.is_some();
+        self.tools_list_changed &= changes && server.listings.tools.is_some();
+        self.prompts_list_changed &= changes && server.prompts.is_some();
+        self.resources_list_changed &= changes && server.resources.is_some();
+        if !changes || server.resources.is_none() {
             self.resource_subscriptions.clear();
         }
+        self.tasks = tasks::reachable(server, call, &self.task_ids);
         let wanted = self.resource_subscriptions.iter();
         self.normal = wanted.map(|uri| normalize(uri)).collect();
         let mut honoured = Map::new();
@@ -216,6 +227,10 @@ impl Filter {
         if !self.resource_subscriptions.is_empty() {
             let uris = json!(self.resource_subscriptions);
             honoured.insert("resourceSubscriptions".to_owned(), uris);
+        }
+        if !self.tasks.is_empty() {
+            let ids: Vec<&str> = self.tasks.iter().map(|key| key.id.as_str()).collect();
+            honoured.insert("taskIds".to_owned(), json!(ids));
         }
         Value::Object(honoured)
     }
@@ -249,6 +264,23 @@ impl Listeners {
         }
     }
 
+    /// Says how a task stands now, to those who listen to it.
+    pub(super) fn tell_task(&self, key: &tasks::Key, task: &Task) {
+        for listener in &*self.listeners() {
+            if !listener.filter.tasks.contains(key) {
+                continue;
+            }
+            let mut params = tasks::detailed(task);
+            let meta = json!({SUBSCRIPTION_ID: listener.id});
+            params.insert("_meta".to_owned(), meta);
+            let message = json!({"jsonrpc": "2.0", "method": NOTIFICATION, "params": params});
+            let message = one_event(message.to_string().as_bytes());
+            if listener.events.try_send(message).is_err() {
+                tracing::debug!("a notification was dropped");
+            }
+        }
+    }
+
     /// Ends all streams, each with the result of its request.
     pub(super) fn end(&self) {
         for listener in self.listeners().drain(..) {
@@ -264,7 +296,8 @@ impl Listeners {
 
 /// Serves `subscriptions/listen`.
 pub(super) fn listen(server: &McpServer, call: Call<'_>) -> Handling {
-    if server.0.changes.is_none() {
+    let has_tasks = server.0.tasks.as_ref().is_some_and(Tasks::extension);
+    if server.0.changes.is_none() && !has_tasks {
         return call.not_found();
     }
     if !call.streams {
@@ -281,7 +314,17 @@ pub(super) fn listen(server: &McpServer, call: Call<'_>) -> Handling {
         let message = format!("at most {MAX_RESOURCES} resources can be named");
         return call.error(&invalid(message));
     }
-    let honoured = filter.honour(&server.0);
+    if filter.task_ids.len() > MAX_TASKS {
+        let message = format!("at most {MAX_TASKS} tasks can be named");
+        return call.error(&invalid(message));
+    }
+    if has_tasks
+        && !filter.task_ids.is_empty()
+        && let Err(error) = tasks::require_extension(&call)
+    {
+        return call.error_status(400, &error);
+    }
+    let honoured = filter.honour(&server.0, &call);
     let Ok(id) = RawValue::from_string(call.id.to_owned()) else {
         return call.error(&invalid("the id cannot be read".to_owned()));
     };

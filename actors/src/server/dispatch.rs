@@ -82,7 +82,7 @@ impl Call<'_> {
             listings: &server.listings,
             era: self.era,
             shape: OutputShape::default(),
-            id: self.id,
+            id: Some(self.id),
         };
         Response::json(200, writer.members(members)).into()
     }
@@ -349,6 +349,7 @@ impl McpServer {
         let mirrored = match method.map(|method| method.mirror) {
             Some(Mirror::Name) => params.name.as_deref(),
             Some(Mirror::Uri) => params.uri.as_deref(),
+            Some(Mirror::TaskId) => params.task_id.as_deref(),
             Some(Mirror::Nothing) | None => None,
         };
         match mirrored {

@@ -105,7 +105,7 @@ impl McpServer {
     }
 
     /// Refuses new work with 503, gives running calls until the deadline, then cancels them: each
-    /// gets an error as its answer. Then it ends the sessions of 2025 clients. Needs a tokio runtime with time.
+    /// gets an error as its answer. Then it forgets all tasks and ends the sessions of 2025 clients. Needs a tokio runtime with time.
     pub async fn drain(&self, deadline: Duration) {
         let work = &self.0.work;
         work.draining.store(true, Ordering::Release);
@@ -113,6 +113,9 @@ impl McpServer {
             work.closing.cancel();
             // The answers have to be polled out by the host; it does so at once or never.
             self.idle_within(LAST_WORDS).await;
+        }
+        if let Some(tasks) = &self.0.tasks {
+            tasks.end(LAST_WORDS).await;
         }
         self.0.listeners.end();
         self.end_sessions(LAST_WORDS).await;

@@ -7,7 +7,7 @@ use super::{
     Sessions,
     caching::{Cached, Caching},
     pages::{Item, ListKind, Pages, Paging},
-    skills,
+    skills, tasks,
 };
 use crate::{
     machine::schema::is_object,
@@ -15,7 +15,8 @@ use crate::{
     tool::Tool,
     wire::{
         mcp::meta_key::SERVER_INFO,
-        version::{LEGACY, MODERN},
+        task::{self, TaskSupport},
+        version::{LEGACY, MODERN, V2025_11_25},
     },
 };
 
@@ -42,6 +43,8 @@ pub(super) struct Offer<'a> {
     pub(super) prompts: bool,
     pub(super) completions: bool,
     pub(super) skills: bool,
+    /// Some tool runs as a task; whether the extension is served.
+    pub(super) tasks: Option<bool>,
     /// Some function can log.
     pub(super) logging: bool,
     /// Somebody can say that something has changed.
@@ -55,6 +58,53 @@ const TOOLS: ListKind = ListKind {
     member: "tools",
 };
 
+/// `initialize` without its first member, the version.
+#[derive(Clone, Debug)]
+pub(super) struct Initialize {
+    plain: Bytes,
+    /// 2025-11-25, on a server with tasks: for clients whose tasks nobody can tell from those of
+    /// others, and for the rest, who can list theirs.
+    tasks: Option<[Bytes; 2]>,
+}
+
+impl Initialize {
+    fn new(profile: &Profile, offer: &Offer<'_>, sessions: Sessions) -> Self {
+        let tail = |tasks: Option<Value>| {
+            let mut capabilities = capabilities(offer, sessions, false);
+            if let (Some(tasks), Some(members)) = (tasks, capabilities.as_object_mut()) {
+                members.insert("tasks".to_owned(), tasks);
+            }
+            let mut result = Map::new();
+            result.insert("capabilities".to_owned(), capabilities);
+            let info = Value::Object(profile.info.clone());
+            result.insert("serverInfo".to_owned(), info);
+            if let Some(text) = &profile.instructions {
+                result.insert("instructions".to_owned(), Value::from(text.as_str()));
+            }
+            Bytes::from(Value::Object(result).to_string().replacen('{', ",", 1))
+        };
+        let calls = json!({"tools": {"call": {}}});
+        Self {
+            plain: tail(None),
+            tasks: offer.tasks.map(|_| {
+                [
+                    tail(Some(json!({"cancel": {}, "requests": calls}))),
+                    tail(Some(json!({"list": {}, "cancel": {}, "requests": calls}))),
+                ]
+            }),
+        }
+    }
+
+    /// Gives the text for a version; `bound` says that tasks belong to the client alone.
+    pub(super) fn tail(&self, version: &str, bound: bool) -> &[u8] {
+        match &self.tasks {
+            Some([_, bound_tail]) if version == V2025_11_25 && bound => bound_tail,
+            Some([tail, _]) if version == V2025_11_25 => tail,
+            _ => &self.plain,
+        }
+    }
+}
+
 /// Results as JSON text.
 #[derive(Clone, Debug)]
 pub(super) struct Listings {
@@ -65,8 +115,7 @@ pub(super) struct Listings {
     pub(super) discover: Bytes,
     /// `tools/list`; none without tools.
     pub(super) tools: Option<Pages>,
-    /// `initialize` without its first member, the version.
-    pub(super) initialize_tail: Bytes,
+    pub(super) initialize: Initialize,
     /// The versions that are served, newest first.
     pub(super) versions: Value,
 }
@@ -89,16 +138,8 @@ impl Listings {
             "capabilities".to_owned(),
             capabilities(offer, sessions, true),
         );
-        let mut initialize = Map::new();
-        initialize.insert(
-            "capabilities".to_owned(),
-            capabilities(offer, sessions, false),
-        );
-        initialize.insert("serverInfo".to_owned(), info.clone());
         if let Some(text) = &profile.instructions {
-            for result in [&mut discover, &mut initialize] {
-                result.insert("instructions".to_owned(), Value::from(text.as_str()));
-            }
+            discover.insert("instructions".to_owned(), Value::from(text.as_str()));
         }
         let hint = offer.caching.get(Cached::Discover);
         discover.insert("ttlMs".to_owned(), Value::from(hint.ttl_ms()));
@@ -120,13 +161,12 @@ impl Listings {
                 &meta_tail,
             )
         });
-        let tail = Value::Object(initialize).to_string();
         Self {
             meta_tail: Bytes::from(meta_tail),
             server_info: info,
             discover: Bytes::from(Value::Object(discover).to_string()),
             tools,
-            initialize_tail: Bytes::from(tail.replacen('{', ",", 1)),
+            initialize: Initialize::new(profile, offer, sessions),
             versions,
         }
     }
@@ -151,9 +191,15 @@ fn capabilities(offer: &Offer<'_>, sessions: Sessions, modern: bool) -> Value {
         let resources = json!({"subscribe": changes, "listChanged": changes});
         capabilities.insert("resources".to_owned(), resources);
     }
+    let mut extensions = Map::new();
     if offer.skills {
-        let extensions = json!({skill::EXTENSION: skills::settings()});
-        capabilities.insert("extensions".to_owned(), extensions);
+        extensions.insert(skill::EXTENSION.to_owned(), skills::settings());
+    }
+    if modern && offer.tasks == Some(true) {
+        extensions.insert(task::EXTENSION.to_owned(), tasks::settings());
+    }
+    if !extensions.is_empty() {
+        capabilities.insert("extensions".to_owned(), Value::Object(extensions));
     }
     if !offer.tools.is_empty() {
         capabilities.insert("tools".to_owned(), json!({"listChanged": changes}));
@@ -165,6 +211,11 @@ fn listing(tool: &Tool, legacy: bool) -> Value {
     let mut listing = serde_json::to_value(tool.listing()).unwrap_or_default();
     if !legacy {
         return listing;
+    }
+    let support = tool.task_support();
+    if let (true, Some(members)) = (support != TaskSupport::Forbidden, listing.as_object_mut()) {
+        let execution = json!({"taskSupport": support});
+        members.insert("execution".to_owned(), execution);
     }
     if let Some(schema) = listing.get_mut("outputSchema")
         && !is_object(schema)

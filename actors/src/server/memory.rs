@@ -234,7 +234,7 @@ pub(super) fn initialize(
             return response.into();
         }
     };
-    let mut response = initialize_result(server, call.id, version);
+    let mut response = initialize_result(server, call.id, version, true);
     response.session = Some(session.id());
     response.into()
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Handling, McpServer, Response, call, changes, completion, dispatch::Call, memory, prompts,
-    reply, resources, skills,
+    reply, resources, skills, tasks,
 };
 use crate::wire::{
     jsonrpc::{RpcError, code},
@@ -18,6 +18,7 @@ pub(super) enum Mirror {
     Nothing,
     Name,
     Uri,
+    TaskId,
 }
 
 /// What a request of a method is about.
@@ -42,7 +43,7 @@ pub(super) struct MethodDef {
 }
 
 /// Every method, the busiest first.
-const METHODS: [MethodDef; 18] = [
+const METHODS: [MethodDef; 23] = [
     both("tools/call", call::tools_call)
         .about(Subject::Name)
         .mirrors(Mirror::Name),
@@ -60,6 +61,11 @@ const METHODS: [MethodDef; 18] = [
     both("skills/list", skills::list),
     both("skills/get", skills::get).about(Subject::Uri),
     both("resources/directory/read", skills::children).about(Subject::Uri),
+    both("tasks/get", tasks::get).mirrors(Mirror::TaskId),
+    both("tasks/cancel", tasks::cancel).mirrors(Mirror::TaskId),
+    modern("tasks/update", tasks::update).mirrors(Mirror::TaskId),
+    legacy("tasks/result", tasks::result),
+    legacy("tasks/list", tasks::list),
     modern("server/discover", discover),
     legacy("initialize", initialize),
     modern("subscriptions/listen", changes::listen),
@@ -131,16 +137,25 @@ fn initialize(server: &McpServer, call: Call<'_>) -> Handling {
     let version = known.unwrap_or(V2025_11_25);
     match &server.0.memory {
         Some(store) => memory::initialize(server, store, &call, version),
-        None => initialize_result(server, call.id, version).into(),
+        None => {
+            let bound = !call.options.owner().is_anonymous();
+            initialize_result(server, call.id, version, bound).into()
+        }
     }
 }
 
-pub(super) fn initialize_result(server: &McpServer, id: &str, version: &str) -> Response {
+/// Gives what `initialize` answers; `bound` says that tasks belong to the client alone.
+pub(super) fn initialize_result(
+    server: &McpServer,
+    id: &str,
+    version: &str,
+    bound: bool,
+) -> Response {
     let parts: [&[u8]; 4] = [
         br#"{"protocolVersion":""#,
         version.as_bytes(),
         b"\"",
-        &server.0.listings.initialize_tail,
+        server.0.listings.initialize.tail(version, bound),
     ];
     Response::json(200, reply::result(id, &parts))
 }

@@ -14,11 +14,12 @@ use super::{
     dispatch::Call,
     running::{Job, Running},
     stream::{Notices, Outlet, Wanted, lane_sink},
+    tasks::TaskAsker,
 };
 use crate::{
     machine::mrtr::{Binding, CallState, StateTooLarge},
     session::{Lane, Session, SessionAsker},
-    tool::{Answers, QuestionKind, ToolCx, ToolCxBuilder},
+    tool::{Answers, Asker, QuestionKind, ToolCx, ToolCxBuilder},
     wire::{
         ids::Owner,
         jsonrpc::{RpcError, code},
@@ -26,7 +27,7 @@ use crate::{
     },
 };
 
-const NO_SESSION: &str =
+pub(super) const NO_SESSION: &str =
     "a 2025 client can be asked only within a session, and this server keeps none";
 
 /// A call that is ready to start.
@@ -34,16 +35,28 @@ pub(super) struct Prepared {
     pub(super) cx: ToolCx,
     asking: Option<Box<Asking>>,
     /// Cancels the call when it is dropped.
-    guard: Option<DropGuard>,
+    pub(super) guard: Option<DropGuard>,
     outlet: Outlet,
     /// 2025: what ends the call when its client cancels it, and the stream of its questions.
-    lane: Option<Arc<Lane>>,
+    pub(super) lane: Option<Arc<Lane>>,
     cancel: Option<CancellationToken>,
 }
 
 impl Prepared {
     /// Runs what was started with this context.
     pub(super) fn run(self, server: &Arc<Inner>, call: &Call<'_>, job: Job) -> Handling {
+        let (running, outlet) = self.begin(server, call, job);
+        Handling::call(running, outlet)
+    }
+
+    /// Waits for something that goes on without this request.
+    pub(super) fn wait(self, server: &Arc<Inner>, call: &Call<'_>, job: Job) -> Handling {
+        let (mut running, outlet) = self.begin(server, call, job);
+        running.waits = true;
+        Handling::call(running, outlet)
+    }
+
+    pub(super) fn begin(self, server: &Arc<Inner>, call: &Call<'_>, job: Job) -> (Running, Outlet) {
         let mut running = Running::new(server, call, job);
         running.asking = self.asking;
         running.can_ask = true;
@@ -52,7 +65,7 @@ impl Prepared {
             session.lane = self.lane;
             session.cancel = self.cancel;
         }
-        Handling::call(running, self.outlet)
+        (running, self.outlet)
     }
 }
 
@@ -72,36 +85,81 @@ pub(super) fn base_cx(server: &Inner, call: &Call<'_>) -> ToolCxBuilder {
     }
 }
 
-/// Gets a call ready that may ask and report.
-///
-/// `name` and `arguments` (JSON text) are what the questions of the call are bound to.
-pub(super) fn prepare(
-    server: &Arc<Inner>,
-    call: &Call<'_>,
-    method: &'static str,
-    name: &str,
-    arguments: &str,
-) -> Result<Prepared, RpcError> {
-    let cancel = server.work.closing().child_token();
-    let mut cx = base_cx(server, call).cancel(cancel.clone());
-    let wanted = wanted(call)?;
+/// Gives the context who answers `sample`.
+pub(super) fn with_sampling(server: &Inner, call: &Call<'_>, cx: ToolCxBuilder) -> ToolCxBuilder {
     if let Some(session) = &call.session {
-        return Ok(in_session(server, call, session, cx, cancel, wanted));
+        let client_samples = session.capabilities().allow(QuestionKind::Sampling);
+        return match &server.sampling {
+            Sampling::Local(sampler) if !client_samples => cx.sampler(Arc::clone(sampler)),
+            _ => cx,
+        };
     }
-    let mut outlet = Outlet::Nothing;
-    if call.streams && !wanted.is_nothing() {
-        let (sink, notices) = Notices::new(wanted);
-        cx = cx.notices(sink);
-        outlet = Outlet::Notices(notices);
-    }
-    cx = match &server.sampling {
+    match &server.sampling {
         Sampling::Local(sampler) => cx.sampler(Arc::clone(sampler)),
         Sampling::Client if call.era.is_modern() => cx,
         Sampling::Client => cx.no_sampling(NO_SESSION),
         Sampling::Nobody => cx.no_sampling(
             "nobody answers sample here: build the server with sample or sample_from_client",
         ),
-    };
+    }
+}
+
+/// What a 2026 client can be asked, and whether it can handle tasks.
+pub(super) fn declared(call: &Call<'_>) -> ClientCapabilities {
+    let meta = call.params.meta.as_deref();
+    let declared = meta.and_then(|meta| meta.client_capabilities);
+    ClientCapabilities::read(declared.map_or("{}", RawValue::get))
+}
+
+/// What a call is about: what its questions are bound to, and how it asks.
+pub(super) struct Subject<'a> {
+    pub(super) method: &'static str,
+    pub(super) name: &'a str,
+    /// JSON text.
+    pub(super) arguments: &'a str,
+    /// Its questions need a key.
+    pub(super) keyed_only: bool,
+    /// 2026: the task that the call may become.
+    pub(super) task: Option<&'a Arc<TaskAsker>>,
+}
+
+impl<'a> Subject<'a> {
+    /// A request that is no task and may ask one question without a key.
+    pub(super) const fn new(method: &'static str, name: &'a str, arguments: &'a str) -> Self {
+        Self {
+            method,
+            name,
+            arguments,
+            keyed_only: false,
+            task: None,
+        }
+    }
+}
+
+/// Gets a call ready that may ask and report.
+pub(super) fn prepare(
+    server: &Arc<Inner>,
+    call: &Call<'_>,
+    subject: &Subject<'_>,
+) -> Result<Prepared, RpcError> {
+    let cancel = server.work.closing().child_token();
+    let mut cx = base_cx(server, call).cancel(cancel.clone());
+    if subject.keyed_only {
+        cx = cx.keyed_only();
+    }
+    let wanted = wanted(call)?;
+    if let Some(session) = &call.session {
+        return Ok(in_session(server, call, session, cx, cancel, wanted));
+    }
+    let mut outlet = Outlet::Nothing;
+    if let Some(task) = subject.task {
+        cx = cx.notices(task.sink());
+    } else if call.streams && !wanted.is_nothing() {
+        let (sink, notices) = Notices::new(wanted);
+        cx = cx.notices(sink);
+        outlet = Outlet::Notices(notices);
+    }
+    cx = with_sampling(server, call, cx);
     if !call.era.is_modern() {
         return Ok(Prepared {
             cx: cx.no_input(NO_SESSION).build(),
@@ -113,27 +171,24 @@ pub(super) fn prepare(
             cancel: None,
         });
     }
-    let declared = call
-        .params
-        .meta
-        .as_deref()
-        .and_then(|meta| meta.client_capabilities);
-    let capabilities = ClientCapabilities::read(declared.map_or("{}", RawValue::get));
     let mut asking = Asking {
         owner: call.options.owner(),
-        method,
-        name: name.into(),
-        arguments: arguments.into(),
+        method: subject.method,
+        name: subject.name.into(),
+        arguments: subject.arguments.into(),
         state: CallState::default(),
         cx: None,
     };
     asking.resume(server, call)?;
     let answers: Answers = asking.state.answers.clone().into_iter().collect();
-    let cx = cx
-        .answers(answers)
-        .ask(Arc::new(capabilities))
-        .one_unkeyed()
-        .build();
+    let asker: Arc<dyn Asker> = match subject.task {
+        Some(task) => Arc::clone(task) as Arc<dyn Asker>,
+        None => Arc::new(declared(call)),
+    };
+    if !subject.keyed_only {
+        cx = cx.one_unkeyed();
+    }
+    let cx = cx.answers(answers).ask(asker).build();
     asking.cx = Some(cx.clone());
     Ok(Prepared {
         cx,
@@ -155,20 +210,11 @@ fn in_session(
     cancel: CancellationToken,
     wanted: Wanted,
 ) -> Prepared {
-    // Nobody comes back to a pipe.
-    let resumable = !call.options.headerless;
-    let lane = call.streams.then(|| session.lane(resumable));
-    let outlet = match &lane {
-        None => Outlet::Nothing,
-        Some(lane) => {
-            cx = cx.notices(lane_sink(wanted, session, lane));
-            Outlet::Lane(lane.attach(0, session))
-        }
-    };
-    let client_samples = session.capabilities().allow(QuestionKind::Sampling);
-    if let (false, Sampling::Local(sampler)) = (client_samples, &server.sampling) {
-        cx = cx.sampler(Arc::clone(sampler));
+    let (lane, outlet) = own_stream(call, session);
+    if let Some(lane) = &lane {
+        cx = cx.notices(lane_sink(wanted, session, lane));
     }
+    cx = with_sampling(server, call, cx);
     let asker = SessionAsker::new(Arc::clone(session), lane.clone());
     Prepared {
         cx: cx.ask(Arc::new(asker)).build(),
@@ -177,6 +223,34 @@ fn in_session(
         outlet,
         lane,
         cancel: Some(cancel),
+    }
+}
+
+/// Makes the stream that the answer to a request of a session may become.
+fn own_stream(call: &Call<'_>, session: &Arc<Session>) -> (Option<Arc<Lane>>, Outlet) {
+    // Nobody comes back to a pipe.
+    let resumable = !call.options.headerless;
+    let lane = call.streams.then(|| session.lane(resumable));
+    let outlet = lane.as_ref().map_or(Outlet::Nothing, |lane| {
+        Outlet::Lane(lane.attach(0, session))
+    });
+    (lane, outlet)
+}
+
+/// Gets a 2025 request ready that waits for a task: in a session its answer can become a stream,
+/// which also carries the questions of the task.
+pub(super) fn prepare_waiting(server: &Inner, call: &Call<'_>) -> Prepared {
+    let (lane, outlet) = match &call.session {
+        Some(session) => own_stream(call, session),
+        None => (None, Outlet::Nothing),
+    };
+    Prepared {
+        cx: server.bare_cx.clone(),
+        asking: None,
+        guard: None,
+        outlet,
+        lane,
+        cancel: None,
     }
 }
 
@@ -199,7 +273,7 @@ pub(super) fn prepare_quiet(server: &Arc<Inner>, call: &Call<'_>, why: &'static 
     }
 }
 
-fn wanted(call: &Call<'_>) -> Result<Wanted, RpcError> {
+pub(super) fn wanted(call: &Call<'_>) -> Result<Wanted, RpcError> {
     let Some(meta) = call.params.meta.as_deref() else {
         return Ok(Wanted::default());
     };

@@ -9,7 +9,7 @@ use super::{
     caching::{Cached, Caching},
     dispatch::Call,
     pages::{Item, ListKind, Pages, Paging},
-    prepare::prepare,
+    prepare::{Subject, prepare},
     resources::rejected,
     running::{Answer, Job, Members},
 };
@@ -96,7 +96,8 @@ pub(super) fn get(server: &McpServer, call: Call<'_>) -> Handling {
         Ok(arguments) => arguments,
         Err(reason) => return call.error(&invalid(reason)),
     };
-    let prepared = match prepare(&server.0, &call, "prompts/get", name, raw) {
+    let subject = Subject::new("prompts/get", name, raw);
+    let prepared = match prepare(&server.0, &call, &subject) {
         Ok(prepared) => prepared,
         Err(error) => return call.error(&error),
     };
@@ -150,6 +151,7 @@ fn answer(prompt: Prompt, rendering: Serving<GetPromptResult>) -> Serving<Answer
             text,
             cache: None,
             meta: result.meta.take(),
+            is_task: false,
         }))
     })
 }

@@ -79,13 +79,21 @@ pub(super) struct ResultWriter<'a> {
     pub(super) listings: &'a Listings,
     pub(super) era: Era,
     pub(super) shape: OutputShape,
-    pub(super) id: &'a str,
+    /// The request that the response is to; without one the result is written by itself, as a task
+    /// keeps it.
+    pub(super) id: Option<&'a str>,
 }
 
 impl ResultWriter<'_> {
     fn begin(&self, room: usize, kind: &str) -> BytesMut {
-        let mut out = begin(self.id, room);
-        out.extend_from_slice(br#","result":{"#);
+        let mut out = match self.id {
+            Some(id) => {
+                let mut out = begin(id, room);
+                out.extend_from_slice(br#","result":{"#);
+                out
+            }
+            None => BytesMut::from(&b"{"[..]),
+        };
         if self.era.is_modern() {
             out.extend_from_slice(br#""resultType":""#);
             out.extend_from_slice(kind.as_bytes());
@@ -95,7 +103,9 @@ impl ResultWriter<'_> {
     }
 
     fn end(&self, mut out: BytesMut) -> Bytes {
-        if self.era.is_modern() {
+        if self.id.is_none() {
+            out.extend_from_slice(b"}");
+        } else if self.era.is_modern() {
             out.extend_from_slice(&self.listings.meta_tail);
             out.extend_from_slice(b"}");
         } else {
@@ -179,8 +189,18 @@ impl ResultWriter<'_> {
 
     /// Writes a result of the members that are there as JSON text.
     pub(super) fn members(&self, members: Members) -> Bytes {
-        let Members { text, cache, meta } = members;
-        let mut out = self.begin(text.len() + 64, "complete");
+        let Members {
+            text,
+            cache,
+            meta,
+            is_task,
+        } = members;
+        let kind = if is_task { "task" } else { "complete" };
+        let mut out = self.begin(text.len() + 64, kind);
+        if text.is_empty() && self.era.is_modern() {
+            // Nothing follows the comma: the result only says that it is one.
+            out.truncate(out.len() - 1);
+        }
         out.extend_from_slice(text.as_bytes());
         if let Some(hint) = cache.filter(|_| self.era.is_modern()) {
             let (ttl_ms, scope) = (hint.ttl_ms(), hint.scope());
@@ -195,13 +215,14 @@ impl ResultWriter<'_> {
         let Some(mut meta) = meta else {
             return self.end(out);
         };
-        if self.era.is_modern() {
+        if self.era.is_modern() && self.id.is_some() {
             let info = self.listings.server_info.clone();
             meta.entry(SERVER_INFO).or_insert(info);
         }
         out.extend_from_slice(br#","_meta":"#);
         json(&mut out, &meta);
-        out.extend_from_slice(b"}}");
+        let end: &[u8] = if self.id.is_some() { b"}}" } else { b"}" };
+        out.extend_from_slice(end);
         out.freeze()
     }
 
@@ -217,7 +238,8 @@ impl ResultWriter<'_> {
     }
 }
 
-fn request(question: &Question) -> (String, Value) {
+/// Gives the key of a question, and the question as `InputRequest`.
+pub(super) fn request(question: &Question) -> (String, Value) {
     let mut request = Map::new();
     request.insert("method".to_owned(), Value::from(question.kind.method()));
     if !question.request.is_null() {

@@ -11,7 +11,7 @@ use super::{
     cursor::ItemKey,
     dispatch::Call,
     pages::{Item, ListKind, Pages, Paging},
-    prepare::{prepare, prepare_quiet},
+    prepare::{Subject, prepare, prepare_quiet},
     running::{Answer, Job, Members},
     skills,
 };
@@ -221,7 +221,8 @@ pub(super) fn read(server: &McpServer, call: Call<'_>) -> Handling {
     let Some((resource, request)) = resources.find(uri) else {
         return call.error(&missing);
     };
-    let prepared = match prepare(&server.0, &call, "resources/read", uri, "{}") {
+    let subject = Subject::new("resources/read", uri, "{}");
+    let prepared = match prepare(&server.0, &call, &subject) {
         Ok(prepared) => prepared,
         Err(error) => return call.error(&error),
     };
@@ -260,6 +261,7 @@ fn answer(
             text: format!("\"contents\":{contents}"),
             cache: Some(hint.unwrap_or_else(|| server.caching.get(Cached::Reads))),
             meta: output.meta,
+            is_task: false,
         }))
     })
 }

@@ -30,7 +30,7 @@ use crate::{
     handler::{Served, Serving},
     machine::{era::Era, mrtr::MAX_ROUNDS},
     session::{CallGuard, Lane, Session},
-    tool::{InputError, Question, ToolError, ToolOutcome},
+    tool::{InputError, Question, ToolCx, ToolError, ToolOutcome},
     wire::{
         cache::CacheHint,
         jsonrpc::{RpcError, code},
@@ -40,11 +40,13 @@ use crate::{
 /// A result other than a tool's.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    /// The members of the result as JSON text, without braces; never empty.
+    /// The members of the result as JSON text, without braces; empty only in 2026.
     pub(super) text: String,
     /// 2026: how long the client may keep it.
     pub(super) cache: Option<CacheHint>,
     pub(super) meta: Option<Map<String, Value>>,
+    /// 2026: the result is a task that has begun.
+    pub(super) is_task: bool,
 }
 
 /// What a request that is not a tool call gives.
@@ -53,7 +55,17 @@ pub(super) type Answer = Result<Members, RpcError>;
 /// What runs.
 pub(super) enum Job {
     Tool(LocalBoxFuture<'static, ToolOutcome>, OutputShape),
+    /// A tool call that may become a task.
+    Escalating(LocalBoxFuture<'static, Escalated>, OutputShape),
     Request(Serving<Answer>),
+}
+
+/// What came of a call that may become a task.
+pub(super) enum Escalated {
+    /// It has ended before.
+    Ended(ToolOutcome),
+    /// The task has begun.
+    Task(Answer),
 }
 
 /// A call that runs. Dropping it cancels a 2026 call.
@@ -73,6 +85,8 @@ pub(super) struct Running {
     span: tracing::Span,
     observation: Option<Box<Observation>>,
     pub(super) session: Option<InSession>,
+    /// It only waits for something that goes on without it.
+    pub(super) waits: bool,
 }
 
 /// The end of a call: status, response, and what became of it.
@@ -125,7 +139,7 @@ impl Drop for InSession {
 impl Running {
     pub(super) fn new(server: &Arc<Inner>, request: &Call<'_>, job: Job) -> Self {
         let span = match job {
-            Job::Tool(..) => trace::tool(request),
+            Job::Tool(..) | Job::Escalating(..) => trace::tool(request),
             Job::Request(_) => request.span.clone(),
         };
         Self {
@@ -143,6 +157,7 @@ impl Running {
             closing: None,
             guard: None,
             observation: None,
+            waits: false,
             session: request.session.as_ref().map(|session| InSession {
                 session: Arc::clone(session),
                 lane: None,
@@ -155,7 +170,8 @@ impl Running {
     /// Gives the rest of a call that its client has left, if it goes on: a 2025 client that goes
     /// away has not cancelled anything.
     pub(super) fn detached(mut self: Box<Self>) -> Option<LocalBoxFuture<'static, ()>> {
-        if self.era.is_modern() {
+        let comes_back = self.session.is_some() || !self.waits;
+        if self.era.is_modern() || !comes_back {
             return None;
         }
         let left = self.work.leave()?;
@@ -206,6 +222,18 @@ impl Running {
                 let polled = self.span.in_scope(|| call.as_mut().poll(cx));
                 if let Poll::Ready(outcome) = polled {
                     return Poll::Ready(self.end(outcome, shape));
+                }
+            }
+            Job::Escalating(call, shape) => {
+                let shape = *shape;
+                match self.span.in_scope(|| call.as_mut().poll(cx)) {
+                    Poll::Ready(Escalated::Ended(outcome)) => {
+                        return Poll::Ready(self.end(outcome, shape));
+                    }
+                    Poll::Ready(Escalated::Task(answer)) => {
+                        return Poll::Ready(self.end_request(Served::Done(answer)));
+                    }
+                    Poll::Pending => {}
                 }
             }
             Job::Request(request) => {
@@ -300,7 +328,7 @@ impl Running {
             listings: &self.work.server().listings,
             era: self.era,
             shape,
-            id: &self.id,
+            id: Some(&self.id),
         }
     }
 
@@ -316,16 +344,13 @@ impl Running {
             let name = self.name.as_deref().unwrap_or_default().to_owned();
             self.work.server().report(&ServerFault::Panicked { name });
         }
-        match self.asking.as_ref()?.cx.as_ref()?.refused()? {
-            error @ InputError::MissingCapability { .. } => {
-                Some(self.refuse(400, &missing(&error)))
-            }
-            error @ InputError::Invalid { .. } => {
-                let error = RpcError::new(code::INVALID_PARAMS, error.to_string());
-                Some(self.refuse(200, &error))
-            }
-            _ => None,
+        if error.is_internal() {
+            let error = RpcError::new(code::INTERNAL_ERROR, error.message().to_owned());
+            return Some(self.refuse(200, &error));
         }
+        let error = refused(self.asking.as_ref()?.cx.as_ref()?)?;
+        let missing = error.code == code::MISSING_CLIENT_CAPABILITY;
+        Some(self.refuse(if missing { 400 } else { 200 }, &error))
     }
 
     fn ask(&mut self, questions: &[Question]) -> Result<End, String> {
@@ -365,6 +390,18 @@ impl Running {
         let error = RpcError::new(code::URL_ELICITATION_REQUIRED, message)
             .with_data(json!({"elicitations": pages}));
         Some(End(200, self.error(&error), AuditOutcome::InputRequired))
+    }
+}
+
+/// Gives the error of a call that asked what this client cannot answer, or got an answer that does
+/// not fit.
+pub(super) fn refused(cx: &ToolCx) -> Option<RpcError> {
+    match cx.refused()? {
+        error @ InputError::MissingCapability { .. } => Some(missing(&error)),
+        error @ InputError::Invalid { .. } => {
+            Some(RpcError::new(code::INVALID_PARAMS, error.to_string()))
+        }
+        _ => None,
     }
 }
 

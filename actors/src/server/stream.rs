@@ -16,12 +16,12 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use super::{Response, running::Running};
+use super::{Response, running::Running, tasks::related};
 use crate::{
     gauge::{Kind, Open},
-    session::{Lane, Reader, Session, page_done},
+    session::{Changed, Lane, Reader, Session, page_done},
     tool::{NoticeSink, ToolNotice},
-    wire::{http::Body, mcp::LogLevel},
+    wire::{http::Body, ids::TaskId, mcp::LogLevel},
 };
 
 /// Reports that wait to be written. A tool that reports faster than its client reads loses the
@@ -47,6 +47,8 @@ struct Wording {
     progress: Option<Box<RawValue>>,
     /// The spec wants progress to grow.
     last_progress: f64,
+    /// What the reports belong to.
+    task: Option<TaskId>,
 }
 
 impl Wording {
@@ -54,6 +56,7 @@ impl Wording {
         Self {
             progress,
             last_progress: f64::NEG_INFINITY,
+            task: None,
         }
     }
 
@@ -69,16 +72,24 @@ impl Wording {
                     return None;
                 }
                 self.last_progress = progress;
-                Some(bytes(&self.progress_message(progress, total, message)))
+                let message = self.progress_message(progress, total, message);
+                Some(self.bytes(message))
             }
-            ToolNotice::Log { level, data } => Some(bytes(&json!({
+            ToolNotice::Log { level, data } => Some(self.bytes(json!({
                 "jsonrpc": "2.0",
                 "method": "notifications/message",
                 "params": {"level": level, "data": data},
             }))),
             ToolNotice::PageDone { id } => Some(page_done(&id)),
-            ToolNotice::Custom { .. } | ToolNotice::CloseStream => None,
+            ToolNotice::Custom { .. } | ToolNotice::CloseStream | ToolNotice::BeginTask => None,
         }
+    }
+
+    fn bytes(&self, mut message: Value) -> Vec<u8> {
+        if let (Some(task), Some(params)) = (&self.task, message.get_mut("params")) {
+            *params = related(params.take(), task.as_str());
+        }
+        message.to_string().into_bytes()
     }
 
     fn progress_message(
@@ -100,10 +111,6 @@ impl Wording {
     }
 }
 
-fn bytes(message: &Value) -> Vec<u8> {
-    message.to_string().into_bytes()
-}
-
 /// Gives where a call of a session reports to: the stream that its answer then becomes.
 pub(super) fn lane_sink(wanted: Wanted, session: &Arc<Session>, lane: &Arc<Lane>) -> NoticeSink {
     let (session, lane) = (Arc::clone(session), Arc::clone(lane));
@@ -118,7 +125,7 @@ pub(super) fn lane_sink(wanted: Wanted, session: &Arc<Session>, lane: &Arc<Lane>
                 false
             }
             ToolNotice::PageDone { id } => session.take_page(id),
-            ToolNotice::Custom { .. } => false,
+            ToolNotice::Custom { .. } | ToolNotice::BeginTask => false,
         };
         if !wants {
             return;
@@ -131,6 +138,36 @@ pub(super) fn lane_sink(wanted: Wanted, session: &Arc<Session>, lane: &Arc<Lane>
         if !lane.report(&message) {
             tracing::debug!("a report of a tool was dropped");
         }
+    })
+}
+
+/// Gives where a task of a session reports to: the session's own stream.
+pub(super) fn task_sink(wanted: Wanted, session: &Arc<Session>, task: &TaskId) -> NoticeSink {
+    let session = Arc::clone(session);
+    let wants_progress = wanted.progress.is_some();
+    let wording = Mutex::new(Wording {
+        task: Some(task.clone()),
+        ..Wording::new(wanted.progress)
+    });
+    Arc::new(move |notice: ToolNotice| {
+        let wants = match &notice {
+            ToolNotice::Progress { .. } => wants_progress,
+            ToolNotice::Log { level, .. } => session.wants_log(*level),
+            ToolNotice::PageDone { id } => session.take_page(id),
+            ToolNotice::CloseStream | ToolNotice::Custom { .. } | ToolNotice::BeginTask => false,
+        };
+        if !wants {
+            return;
+        }
+        // The lock is held over the sending, so that progress also grows on the wire.
+        let mut wording = wording.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(message) = wording.message(notice) else {
+            return;
+        };
+        session.tell(&Changed {
+            message: Arc::from(message),
+            resource: None,
+        });
     })
 }
 
@@ -152,6 +189,7 @@ impl Notices {
                 ToolNotice::Log { level: at, .. } => level.is_some_and(|least| *at >= least),
                 ToolNotice::Custom { .. }
                 | ToolNotice::CloseStream
+                | ToolNotice::BeginTask
                 | ToolNotice::PageDone { .. } => false,
             };
             if wants && sender.try_send(notice).is_err() {

@@ -42,22 +42,13 @@ impl Asker for SessionAsker {
         &self,
         question: &Question,
     ) -> Option<LocalBoxFuture<'static, Result<Value, InputError>>> {
-        let session = Arc::clone(&self.session);
-        let (answer, answered) = oneshot::channel();
-        let kind = question.kind;
-        let params = match params(&session, question) {
+        let params = match self.session.params_of(question) {
             Ok(params) => params,
             Err(error) => return Some(Box::pin(std::future::ready(Err(error)))),
         };
-        let ask = Ask {
-            method: kind.method(),
-            params,
-            lane: self.lane.clone(),
-            answer,
-        };
-        Some(Box::pin(
-            async move { wait(session, ask, answered, kind).await },
-        ))
+        let session = Arc::clone(&self.session);
+        let asked = ask_client(session, self.lane.clone(), question.kind, params);
+        Some(Box::pin(async move { Ok(asked.await?) }))
     }
 }
 
@@ -65,31 +56,74 @@ impl Session {
     /// Words questions that are all pages to open, as 2025-11-25 knows them.
     pub(crate) fn pages_of(&self, questions: &[Question]) -> Option<Vec<Value>> {
         let page = |question: &Question| match question.kind {
-            QuestionKind::Url => params(self, question).ok(),
+            QuestionKind::Url => self.params_of(question).ok(),
             QuestionKind::Form | QuestionKind::Sampling | QuestionKind::Roots => None,
         };
         questions.iter().map(page).collect()
     }
+
+    /// Words a question as the version of the session knows it.
+    pub(crate) fn params_of(&self, question: &Question) -> Result<Value, InputError> {
+        let mut params = question.request.clone();
+        match question.kind {
+            QuestionKind::Form if self.version() != V2025_11_25 => {
+                if let Some(schema) = params.get_mut("requestedSchema") {
+                    form::of_2025_06_18(schema)?;
+                }
+            }
+            QuestionKind::Url => {
+                if let Value::Object(members) = &mut params {
+                    let id = self.add_page(question);
+                    members.insert("elicitationId".to_owned(), Value::from(id));
+                }
+            }
+            QuestionKind::Form | QuestionKind::Sampling | QuestionKind::Roots => {}
+        }
+        Ok(params)
+    }
 }
 
-/// Words a question as the version of the session knows it.
-fn params(session: &Session, question: &Question) -> Result<Value, InputError> {
-    let mut params = question.request.clone();
-    match question.kind {
-        QuestionKind::Form if session.version() != V2025_11_25 => {
-            if let Some(schema) = params.get_mut("requestedSchema") {
-                form::of_2025_06_18(schema)?;
-            }
-        }
-        QuestionKind::Url => {
-            if let Value::Object(members) = &mut params {
-                let id = session.add_page(question);
-                members.insert("elicitationId".to_owned(), Value::from(id));
-            }
-        }
-        QuestionKind::Form | QuestionKind::Sampling | QuestionKind::Roots => {}
+/// Why a question has no answer.
+#[derive(Debug)]
+pub(crate) enum Unanswered {
+    /// No stream leads to the client now.
+    NoStream,
+    Other(InputError),
+}
+
+impl From<InputError> for Unanswered {
+    fn from(error: InputError) -> Self {
+        Self::Other(error)
     }
-    Ok(params)
+}
+
+impl From<Unanswered> for InputError {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::NoStream => unavailable(
+                "the client reads no stream that a question could be sent on: it has to accept text/event-stream or open the GET stream of its session",
+            ),
+            Unanswered::Other(error) => error,
+        }
+    }
+}
+
+/// Asks the client of a session, on the given stream or on the one of the session. `params` are
+/// those of [`Session::params_of`].
+pub(crate) async fn ask_client(
+    session: Arc<Session>,
+    lane: Option<Arc<Lane>>,
+    kind: QuestionKind,
+    params: Value,
+) -> Result<Value, Unanswered> {
+    let (answer, answered) = oneshot::channel();
+    let ask = Ask {
+        method: kind.method(),
+        params,
+        lane,
+        answer,
+    };
+    wait(session, ask, answered, kind).await
 }
 
 async fn wait(
@@ -97,18 +131,14 @@ async fn wait(
     ask: Ask,
     answered: oneshot::Receiver<Result<Value, RpcError>>,
     kind: QuestionKind,
-) -> Result<Value, InputError> {
+) -> Result<Value, Unanswered> {
     let ended = || unavailable("the session has ended");
     let actor = session.actor().ok_or_else(ended)?;
     let id = match actor.send(ask).await {
-        Err(_) => return Err(ended()),
-        Ok(Err(AskError::NoStream)) => {
-            return Err(unavailable(
-                "the client reads no stream that a question could be sent on: it has to accept text/event-stream or open the GET stream of its session",
-            ));
-        }
+        Err(_) => return Err(ended().into()),
+        Ok(Err(AskError::NoStream)) => return Err(Unanswered::NoStream),
         Ok(Err(AskError::TooMany)) => {
-            return Err(unavailable("too many questions of this session wait"));
+            return Err(unavailable("too many questions of this session wait").into());
         }
         Ok(Ok(id)) => id,
     };
@@ -119,18 +149,19 @@ async fn wait(
     };
     let Ok(answer) = tokio::time::timeout(session.limits.answer_within, answered).await else {
         open.reason = "the answer did not come in time";
-        return Err(unavailable("the client did not answer in time"));
+        return Err(unavailable("the client did not answer in time").into());
     };
     open.id = None;
     match answer {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) if error.code == USER_REFUSED && kind == QuestionKind::Sampling => {
-            Err(InputError::NotAccepted)
+            Err(InputError::NotAccepted.into())
         }
         Ok(Err(error)) => Err(InputError::Unavailable(Cow::Owned(format!(
             "the client refused the question: {error}"
-        )))),
-        Err(_) => Err(ended()),
+        )))
+        .into()),
+        Err(_) => Err(ended().into()),
     }
 }
 

@@ -23,6 +23,8 @@ struct Waiting {
     /// JSON text.
     id: Box<str>,
     cancel: CallCancel,
+    /// The session is not idle meanwhile.
+    counts: bool,
 }
 
 impl Calls {
@@ -31,7 +33,7 @@ impl Calls {
     }
 
     pub(super) fn are_none(&self) -> bool {
-        self.state().waiting.is_empty()
+        self.state().waiting.iter().all(|call| !call.counts)
     }
 
     pub(super) fn is_ended(&self) -> bool {
@@ -59,10 +61,11 @@ impl Calls {
 pub(crate) struct CallGuard {
     session: Arc<Session>,
     serial: u64,
+    counts: bool,
 }
 
 impl CallGuard {
-    pub(super) fn new(session: &Arc<Session>, id: &str, cancel: CallCancel) -> Self {
+    pub(super) fn new(session: &Arc<Session>, id: &str, cancel: CallCancel, counts: bool) -> Self {
         let mut state = session.calls.state();
         state.last += 1;
         let serial = state.last;
@@ -73,11 +76,13 @@ impl CallGuard {
             serial,
             id: id.into(),
             cancel,
+            counts,
         });
         drop(state);
         Self {
             session: Arc::clone(session),
             serial,
+            counts,
         }
     }
 }
@@ -87,7 +92,9 @@ impl Drop for CallGuard {
         let mut state = self.session.calls.state();
         state.waiting.retain(|call| call.serial != self.serial);
         drop(state);
-        self.session.touch();
+        if self.counts {
+            self.session.touch();
+        }
     }
 }
 

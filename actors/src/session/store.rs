@@ -1,22 +1,18 @@
 //! The sessions of one server, on whatever threads they live.
 
-use std::{
-    fmt,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-        mpsc,
-    },
-    thread,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
-use actix::{Actor, Arbiter, ArbiterHandle, System};
+use actix::Actor;
 use tokio::sync::Notify;
 
 use super::{
     Changed, Greeting, Session, SessionKey, SessionLimits, actor::SessionActor, page_done,
 };
 use crate::{
+    background::Background,
     registry::{Registry, has_local_executor},
     wire::ids::Owner,
 };
@@ -40,13 +36,8 @@ struct Shared {
     sessions: Registry<SessionKey, Session>,
     open: AtomicUsize,
     none_left: Notify,
-    background: Mutex<Option<Background>>,
-}
-
-/// A thread for callers without a local executor.
-struct Background {
-    arbiter: ArbiterHandle,
-    system: System,
+    /// For callers without a local executor.
+    background: Background,
 }
 
 impl SessionStore {
@@ -56,7 +47,7 @@ impl SessionStore {
             sessions: Registry::new(),
             open: AtomicUsize::new(0),
             none_left: Notify::new(),
-            background: Mutex::default(),
+            background: Background::new("roscius-sessions"),
         }))
     }
 
@@ -72,7 +63,7 @@ impl SessionStore {
         let actor = if has_local_executor() {
             SessionActor::new(own, seat).start()
         } else {
-            let arbiter = shared.background().ok_or(Full::NoThread)?;
+            let arbiter = shared.background.arbiter().ok_or(Full::NoThread)?;
             SessionActor::start_in_arbiter(&arbiter, move |_| SessionActor::new(own, seat))
         };
         // The session is new, so this is its first address.
@@ -98,12 +89,7 @@ impl SessionStore {
     /// Tells all sessions of a change.
     pub(crate) fn tell(&self, change: &Changed) {
         for session in self.0.sessions.values() {
-            let Some(actor) = session.actor() else {
-                continue;
-            };
-            if actor.try_send(change.clone()).is_err() {
-                tracing::debug!(session = %session.id(), "a session did not hear of a change");
-            }
+            session.tell(change);
         }
     }
 
@@ -139,52 +125,6 @@ impl SessionStore {
             }
             woken.await;
         }
-    }
-}
-
-impl Shared {
-    fn background(&self) -> Option<ArbiterHandle> {
-        let mut place = self
-            .background
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(background) = &*place {
-            return Some(background.arbiter.clone());
-        }
-        let (tell, told) = mpsc::sync_channel(1);
-        let started = thread::Builder::new()
-            .name("roscius-sessions".to_owned())
-            .spawn(move || {
-                let runner = System::new();
-                // Nobody listens only if the caller has panicked.
-                let _ = tell.send((Arbiter::try_current(), System::current()));
-                if let Err(error) = runner.run() {
-                    tracing::error!(%error, "the background thread of sessions has failed");
-                }
-            });
-        if let Err(error) = started {
-            tracing::error!(%error, "no background thread can be had");
-            return None;
-        }
-        let (arbiter, system) = told.recv().ok()?;
-        let arbiter = arbiter?;
-        *place = Some(Background {
-            arbiter: arbiter.clone(),
-            system,
-        });
-        Some(arbiter)
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        self.system.stop();
-    }
-}
-
-impl fmt::Debug for Background {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Background(..)")
     }
 }
 

@@ -27,6 +27,14 @@ impl Wrong {
     }
 }
 
+/// Checks a raw answer against its question; that the person refuses is an answer.
+pub(crate) fn fits(question: &Question, key: &str, answer: &Value) -> Result<(), InputError> {
+    match accept(question, None, answer.clone()) {
+        Ok(_) | Err(Wrong::Refused) => Ok(()),
+        Err(wrong) => Err(wrong.into_error(key)),
+    }
+}
+
 /// Checks a raw answer against its question: the form that was asked for, unless there is one that
 /// says more.
 pub(crate) fn accept(

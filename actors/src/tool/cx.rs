@@ -48,6 +48,8 @@ pub enum ToolNotice {
         /// The id of the question.
         id: String,
     },
+    /// The task of the call begins; see [`ToolCx::begin_task`].
+    BeginTask,
     /// An event of the application's own; chats stream it, MCP has no place for it.
     Custom {
         /// The event's name.
@@ -72,7 +74,7 @@ struct Inner {
     answers: Answers,
     input_response: Option<InputResponse>,
     input: InputMode,
-    one_unkeyed: bool,
+    unkeyed: Unkeyed,
     sampling: Sampling,
     notices: Option<NoticeSink>,
     asked: Mutex<Asked>,
@@ -82,6 +84,14 @@ enum InputMode {
     Pause,
     Refuse(Cow<'static, str>),
     Ask(Arc<dyn Asker>),
+}
+
+/// Which questions may be asked without a key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unkeyed {
+    Any,
+    OneForm,
+    None,
 }
 
 enum Sampling {
@@ -170,6 +180,13 @@ impl ToolCx {
     /// happens where the client could not.
     pub fn close_stream(&self) {
         self.notify(|| ToolNotice::CloseStream);
+    }
+
+    /// Begins the task of a tool that [begins it itself](crate::tool::Tool::begins_task): the client
+    /// gets the task as the answer of its call, and what follows runs on without it. Nothing
+    /// happens where the call is no task, or is one already.
+    pub fn begin_task(&self) {
+        self.notify(|| ToolNotice::BeginTask);
     }
 
     /// Sends a log message to the caller, if it wants any.

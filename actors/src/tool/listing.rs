@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{ApprovalSchema, Tool};
-use crate::wire::content::{ToolAnnotations, ToolListing};
+use crate::wire::{
+    content::{ToolAnnotations, ToolListing},
+    task::TaskSupport,
+};
 
 /// What a host reads.
 impl Tool {
@@ -81,6 +84,18 @@ impl Tool {
     #[must_use]
     pub fn uses_context(&self) -> bool {
         self.0.uses_context
+    }
+
+    /// Tells whether the tool runs as a task.
+    #[must_use]
+    pub fn task_support(&self) -> TaskSupport {
+        self.0.tasks.support
+    }
+
+    /// Tells whether the function says when its task begins.
+    #[must_use]
+    pub fn begins_task_itself(&self) -> bool {
+        self.0.tasks.begins_itself
     }
 
     /// Gives the tool as MCP lists it.

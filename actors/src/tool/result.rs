@@ -204,6 +204,7 @@ enum FailureKind {
     Tool,
     Arguments,
     Output,
+    Internal,
     Panic,
 }
 
@@ -214,6 +215,15 @@ impl ToolError {
             message: message.into(),
             input: None,
             kind: FailureKind::Tool,
+        }
+    }
+
+    /// Makes a failure of the server, not of the tool: an MCP client gets the JSON-RPC error -32603
+    /// in the place of a result that the model could read.
+    pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            kind: FailureKind::Internal,
+            ..Self::new(message)
         }
     }
 
@@ -283,6 +293,12 @@ impl ToolError {
     #[must_use]
     pub fn is_invalid_output(&self) -> bool {
         self.kind == FailureKind::Output
+    }
+
+    /// Tells whether the server failed, not the tool.
+    #[must_use]
+    pub fn is_internal(&self) -> bool {
+        self.kind == FailureKind::Internal
     }
 
     /// Tells whether the tool panicked.

@@ -81,6 +81,11 @@ id! {
     /// Names one 2025 session of an MCP server.
     SessionId
 }
+id! {
+    /// Names one task of an MCP server. Whoever knows the id of a task that nobody has signed in
+    /// for can reach it.
+    TaskId
+}
 
 impl RunId {
     /// Makes a run id that sorts by time.
@@ -116,6 +121,14 @@ impl ToolCallId {
 
 impl SessionId {
     /// Makes an unguessable session id.
+    #[must_use]
+    pub fn random() -> Self {
+        Self::from(Uuid::new_v4().to_string())
+    }
+}
+
+impl TaskId {
+    /// Makes an unguessable task id.
     #[must_use]
     pub fn random() -> Self {
         Self::from(Uuid::new_v4().to_string())

@@ -23,8 +23,18 @@ const FLOORS: [&[&str]; 5] = [
         "store",
     ],
     &[
-        "client", "pool", "session", "run", "chat", "auth", "key_set", "token", "server",
-        "registry", "gauge",
+        "client",
+        "pool",
+        "session",
+        "run",
+        "chat",
+        "auth",
+        "key_set",
+        "token",
+        "server",
+        "registry",
+        "gauge",
+        "background",
     ],
 ];
 

@@ -233,10 +233,10 @@ impl Ask {
 
     /// A 2026 request of a client with these capabilities.
     pub(crate) fn modern_as(capabilities: Value, method: &str, mut params: Value) -> Self {
-        let mirrored = if method == "resources/read" {
-            "uri"
-        } else {
-            "name"
+        let mirrored = match method {
+            "resources/read" => "uri",
+            "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
+            _ => "name",
         };
         let name = params
             .get(mirrored)

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{InputMode, Sampling, ToolCx};
+use super::{InputMode, Sampling, ToolCx, Unkeyed};
 use crate::{
     machine::form,
     tool::{
@@ -257,6 +257,11 @@ impl ToolCx {
         if let Some(key) = question.key.clone() {
             return Ok((question, key));
         }
+        if self.0.unkeyed == Unkeyed::None {
+            return Err(InputError::Unavailable(Cow::Borrowed(
+                "a tool that runs as a task asks with a key: use request_form or request_form_as, or give the question a key",
+            )));
+        }
         let default = question.kind.default_key();
         let mut asked = self.asked();
         let nth = match asked.unkeyed.iter_mut().find(|(key, _)| *key == default) {
@@ -270,7 +275,7 @@ impl ToolCx {
             }
         };
         drop(asked);
-        if nth > 1 && self.0.one_unkeyed && question.kind == QuestionKind::Form {
+        if nth > 1 && self.0.unkeyed == Unkeyed::OneForm && question.kind == QuestionKind::Form {
             return Err(InputError::Unavailable(Cow::Borrowed(
                 "a call can ask one question without a key: give each a key with request_form",
             )));

@@ -8,7 +8,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Inner, InputMode, NoticeSink, Sampling, ToolCx};
+use super::{Inner, InputMode, NoticeSink, Sampling, ToolCx, Unkeyed};
 use crate::{
     tool::{
         Context,
@@ -33,7 +33,7 @@ impl Default for ToolCxBuilder {
             answers: Answers::new(),
             input_response: None,
             input: InputMode::Pause,
-            one_unkeyed: false,
+            unkeyed: Unkeyed::Any,
             sampling: Sampling::AsQuestion,
             notices: None,
             asked: Mutex::default(),
@@ -101,7 +101,14 @@ impl ToolCxBuilder {
     /// Refuses a second form without a key.
     #[must_use]
     pub fn one_unkeyed(mut self) -> Self {
-        self.0.one_unkeyed = true;
+        self.0.unkeyed = Unkeyed::OneForm;
+        self
+    }
+
+    /// Refuses every question without a key.
+    #[must_use]
+    pub fn keyed_only(mut self) -> Self {
+        self.0.unkeyed = Unkeyed::None;
         self
     }
 

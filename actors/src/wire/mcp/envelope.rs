@@ -137,7 +137,13 @@ pub struct Params<'a> {
     /// `notifications/cancelled`: the id of a request.
     #[serde(borrow, default)]
     pub request_id: Option<&'a RawValue>,
-    /// 2026: answers to the questions of an earlier round.
+    /// 2025-11-25, `tools/call`: the client wants a task.
+    #[serde(borrow, default)]
+    pub task: Option<&'a RawValue>,
+    /// `tasks/get` and others that name a task.
+    #[serde(borrow, default)]
+    pub task_id: Option<Str<'a>>,
+    /// 2026: answers to the questions of an earlier round, or of a task.
     #[serde(borrow, default)]
     pub input_responses: Option<&'a RawValue>,
     /// 2026: what the server sealed in an earlier round.

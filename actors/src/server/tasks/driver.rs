@@ -1,0 +1,351 @@
+//! The future of a task: runs the function, answers to requests, forgets the task in the end.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value, json};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Tasks,
+    live::{Answered, Command, Ends, Live},
+    outcome::Outcomes,
+    wire,
+};
+use crate::{
+    machine::task::TaskEra,
+    ports::{
+        clock::{Clock as _, SystemClock},
+        task_store::{TaskRecord, TaskStoreError},
+    },
+    server::{Inner, drain::InFlight, reply},
+    session::{CallGuard, Changed, Session},
+    tool::{InputError, Question, ToolOutcome, fits},
+    wire::task::STATUS_NOTIFICATION,
+};
+
+const SHUTTING_DOWN: &str = "the server is shutting down";
+
+/// The function of a task.
+pub(super) type Work = LocalBoxFuture<'static, ToolOutcome>;
+
+/// Hears whether the task has begun.
+pub(super) type Begun = oneshot::Sender<Result<(), TaskStoreError>>;
+
+/// What a driver is made of.
+pub(super) struct Plan {
+    pub(super) live: Arc<Live>,
+    pub(super) ends: Ends,
+    pub(super) ttl: Duration,
+    /// Cancels the function.
+    pub(super) cancel: CancellationToken,
+    pub(super) outcomes: Outcomes,
+    pub(super) session: Option<Arc<Session>>,
+}
+
+/// Drives one task.
+pub(super) struct Driver {
+    server: Arc<Inner>,
+    seat: Seat,
+    ends: Ends,
+    record: TaskRecord,
+    expires: Instant,
+    cancel: CancellationToken,
+    outcomes: Outcomes,
+    open: HashMap<String, Open>,
+    in_session: Option<InSession>,
+    /// Cancelled when the task is not kept any longer.
+    ending: CancellationToken,
+    /// The task counts as a call while its function runs.
+    working: Option<InFlight>,
+}
+
+/// A question that is open.
+struct Open {
+    question: Question,
+    answer: oneshot::Sender<Answered>,
+}
+
+struct InSession {
+    session: Arc<Session>,
+    _end: CallGuard,
+    working: Option<CallGuard>,
+}
+
+/// What happens next to a task whose function runs.
+enum Step {
+    Done(ToolOutcome),
+    Told(Command),
+    Stop(&'static str),
+    Forget,
+}
+
+impl Driver {
+    /// Counts the task from now on.
+    pub(super) fn new(server: &Arc<Inner>, tasks: &Tasks, plan: Plan) -> Self {
+        let ending = tasks.ending.child_token();
+        let in_session = plan.session.map(|session| InSession {
+            _end: session.on_end(ending.clone()),
+            working: Some(session.work(plan.cancel.clone())),
+            session,
+        });
+        Self {
+            server: Arc::clone(server),
+            seat: Seat::take(server, tasks, &plan.live),
+            record: TaskRecord::clone(&plan.live.record()),
+            ends: plan.ends,
+            expires: Instant::now() + plan.ttl,
+            cancel: plan.cancel,
+            outcomes: plan.outcomes,
+            open: HashMap::new(),
+            in_session,
+            ending,
+            working: Some(InFlight::new(server)),
+        }
+    }
+
+    /// Runs the task until it is forgotten.
+    pub(super) async fn run(mut self, work: Work, begun: Begun) {
+        let server = Arc::clone(&self.server);
+        let Some(tasks) = &server.tasks else {
+            return;
+        };
+        let record = Arc::new(self.record.clone());
+        let kept = tasks.store.insert(record).await;
+        let is_kept = kept.is_ok();
+        if is_kept {
+            let live = &self.seat.live;
+            tasks.live.insert(live.key().clone(), Arc::clone(live));
+        }
+        // Without a client that knows its id the task would be of no use.
+        if begun.send(kept).is_ok() && is_kept {
+            self.work(tasks, work).await;
+            self.keep(tasks).await;
+        }
+        let key = self.seat.live.key();
+        if is_kept && let Err(error) = tasks.store.remove(&key.scope, &key.id).await {
+            tracing::error!(%error, id = %key.id, "a task could not be forgotten");
+        }
+    }
+
+    /// Lets the function run to its end, or to that of the task.
+    async fn work(&mut self, tasks: &Tasks, mut work: Work) {
+        let server = Arc::clone(&self.server);
+        let ending = self.ending.clone();
+        let step = loop {
+            let step = tokio::select! {
+                biased;
+                () = ending.cancelled() => Step::Forget,
+                () = server.work.closing().cancelled() => Step::Stop(SHUTTING_DOWN),
+                () = sleep_until(self.expires) => Step::Forget,
+                command = self.ends.commands.recv() => command.map_or(Step::Forget, Step::Told),
+                outcome = &mut work => Step::Done(outcome),
+            };
+            match step {
+                Step::Told(Command::Cancel { done }) => {
+                    self.cancel("the client has cancelled the task", tasks)
+                        .await;
+                    // Nobody waits for the answer if its request has ended.
+                    let _ = done.send(true);
+                    break Step::Forget;
+                }
+                Step::Told(command) => self.handle(command, tasks).await,
+                last => break last,
+            }
+        };
+        match step {
+            Step::Done(outcome) => {
+                let most = tasks.limits.result_bytes();
+                let (end, message) = self.outcomes.write(&server, most, outcome);
+                if self.record.task.finish(end, message, now()) {
+                    self.publish(tasks).await;
+                }
+            }
+            Step::Stop(reason) => self.cancel(reason, tasks).await,
+            Step::Forget | Step::Told(_) => {
+                self.cancel("the task is not kept any longer", tasks).await;
+            }
+        }
+        drop(work);
+        self.cancel.cancel();
+        self.open.clear();
+        self.working = None;
+        if let Some(in_session) = &mut self.in_session {
+            in_session.working = None;
+        }
+    }
+
+    /// Keeps the task until its time is over.
+    async fn keep(&mut self, tasks: &Tasks) {
+        let ending = self.ending.clone();
+        loop {
+            let command = tokio::select! {
+                biased;
+                () = ending.cancelled() => return,
+                () = sleep_until(self.expires) => return,
+                command = self.ends.commands.recv() => command,
+            };
+            match command {
+                Some(command) => self.handle(command, tasks).await,
+                None => return,
+            }
+        }
+    }
+
+    async fn cancel(&mut self, reason: &str, tasks: &Tasks) {
+        self.cancel.cancel();
+        if self.record.task.cancel(reason, now()) {
+            self.publish(tasks).await;
+        }
+    }
+
+    async fn handle(&mut self, command: Command, tasks: &Tasks) {
+        match command {
+            Command::Ask {
+                question,
+                opened,
+                answer,
+            } => {
+                let (key, request) = reply::request(&question);
+                let key = match self.record.task.ask(&key, request, now()) {
+                    Ok(key) => key,
+                    Err(refused) => {
+                        // A function that has gone needs no answer.
+                        let _ =
+                            opened.send(Err(InputError::Unavailable(refused.to_string().into())));
+                        return;
+                    }
+                };
+                self.open.insert(key.clone(), Open { question, answer });
+                self.publish(tasks).await;
+                if let Err(Ok(key)) = opened.send(Ok(key)) {
+                    self.close(&key, tasks).await;
+                }
+            }
+            Command::Withdraw { key } => self.close(&key, tasks).await,
+            Command::Settle { key, answer } => {
+                if let Some(open) = self.open.remove(&key) {
+                    // A function that has gone needs no answer.
+                    let _ = open.answer.send(answer);
+                    self.close(&key, tasks).await;
+                }
+            }
+            Command::Answer { answers, done } => {
+                let taken = self.answer(answers, tasks).await;
+                // Nobody waits for it if the request has ended.
+                let _ = done.send(taken);
+            }
+            Command::Cancel { done } => {
+                // The task has ended already.
+                let _ = done.send(false);
+            }
+        }
+    }
+
+    async fn close(&mut self, key: &str, tasks: &Tasks) {
+        self.open.remove(key);
+        if self.record.task.close(key, now()) {
+            self.publish(tasks).await;
+        }
+    }
+
+    /// Takes the answers to open questions; those to others are ignored.
+    async fn answer(
+        &mut self,
+        answers: Map<String, Value>,
+        tasks: &Tasks,
+    ) -> Result<(), InputError> {
+        for (key, answer) in &answers {
+            if let Some(open) = self.open.get(key) {
+                fits(&open.question, key, answer)?;
+            }
+        }
+        let mut closed = false;
+        for (key, answer) in answers {
+            if let Some(open) = self.open.remove(&key) {
+                // A function that has gone needs no answer.
+                let _ = open.answer.send(Ok(answer));
+                closed |= self.record.task.close(&key, now());
+            }
+        }
+        if closed {
+            self.publish(tasks).await;
+        }
+        Ok(())
+    }
+
+    /// Writes the task down, then tells everybody.
+    async fn publish(&mut self, tasks: &Tasks) {
+        let record = Arc::new(self.record.clone());
+        if let Err(error) = tasks.store.update(Arc::clone(&record)).await {
+            tracing::error!(%error, id = %record.task.id(), "a task could not be written down");
+        }
+        self.ends.seen.send_replace(Arc::clone(&record));
+        match record.task.era() {
+            TaskEra::Extension => self
+                .server
+                .listeners
+                .tell_task(self.seat.live.key(), &record.task),
+            TaskEra::Core => {
+                if let Some(InSession { session, .. }) = &self.in_session {
+                    let params = wire::fields(&record.task);
+                    let message =
+                        json!({"jsonrpc": "2.0", "method": STATUS_NOTIFICATION, "params": params});
+                    session.tell(&Changed {
+                        message: Arc::from(message.to_string().into_bytes()),
+                        resource: None,
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn now() -> u64 {
+    SystemClock.now_ms()
+}
+
+/// Counts the task while its driver lives, and lets it be found.
+struct Seat {
+    server: Arc<Inner>,
+    live: Arc<Live>,
+}
+
+impl Seat {
+    fn take(server: &Arc<Inner>, tasks: &Tasks, live: &Arc<Live>) -> Self {
+        tasks.open.fetch_add(1, Ordering::AcqRel);
+        Self {
+            server: Arc::clone(server),
+            live: Arc::clone(live),
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let Some(tasks) = &self.server.tasks else {
+            return;
+        };
+        tasks.live.remove_if_same(self.live.key(), &self.live);
+        if tasks.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+            tasks.none_left.notify_waiters();
+        }
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Driver")
+            .field("task", &self.record.task)
+            .finish_non_exhaustive()
+    }
+}
