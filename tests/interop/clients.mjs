@@ -89,9 +89,10 @@ async function typescript(client, transport, answers, on) {
 const capabilities = (answers) => Object.assign({}, ...Object.keys(answers).map((kind) => QUESTIONS[kind][2]))
 const headers = (token) => (token ? { requestInit: { headers: { authorization: `Bearer ${token}` } } } : {})
 
-function modern(mode) {
+function modern(mode, supportedProtocolVersions = undefined) {
   return async ({ url, token, command }, answers = {}) => {
-    const options = { capabilities: capabilities(answers), versionNegotiation: { mode } }
+    const versions = supportedProtocolVersions && { supportedProtocolVersions }
+    const options = { capabilities: capabilities(answers), versionNegotiation: { mode }, ...versions }
     const client = new Client({ name: 'interop', version: '1.0.0' }, options)
     const transport = url
       ? new StreamableHTTPClientTransport(new URL(url), headers(token))
@@ -127,9 +128,9 @@ async function old({ url, token, command }, answers = {}) {
 }
 
 /** A program of `tests/peers`, where `rmcp` says how they are driven. */
-function program(command, lifecycle) {
+function program(command, version) {
   return async (place, answers = {}) => {
-    const child = spawn(command[0], [...command.slice(1), JSON.stringify({ ...place, lifecycle, answers })], {
+    const child = spawn(command[0], [...command.slice(1), JSON.stringify({ ...place, version, answers })], {
       stdio: ['pipe', 'pipe', 'ignore'],
     })
     const events = []
@@ -201,9 +202,15 @@ export const clients = [
   // It gives the code of 2026 whatever came.
   { name: 'TypeScript 2.x as 2025', version: V2025, open: modern('legacy'), notFound: -32602 },
   { name: 'TypeScript 1.x', version: V2025, open: old, notFound: -32002 },
-  { name: 'rmcp', version: V2026, open: program([rmcpClient], 'discover'), notFound: -32602 },
-  { name: 'rmcp as 2025', version: V2025, open: program([rmcpClient], 'initialize'), notFound: -32002 },
+  { name: 'rmcp', version: V2026, open: program([rmcpClient], V2026), notFound: -32602 },
+  { name: 'rmcp as 2025', version: V2025, open: program([rmcpClient], V2025), notFound: -32002 },
 ]
+
+/** The revisions before, as far as clients still speak them. */
+export const older = ['2025-06-18', '2025-03-26'].flatMap((version) => [
+  { name: `TypeScript 2.x as ${version}`, version, open: modern('legacy', [version]), notFound: -32602 },
+  { name: `rmcp as ${version}`, version, open: program([rmcpClient], version), notFound: -32002 },
+])
 
 // A Python that has the SDK takes long to start, so this one is asked for by name.
 if (process.env.MCP_PYTHON) {
@@ -211,7 +218,7 @@ if (process.env.MCP_PYTHON) {
   // It keeps the status of a refusal, and what it says, to itself.
   const refused = /server returned an error response/i
   clients.push(
-    { name: 'Python', version: V2026, open: program(python, 'discover'), notFound: -32602, refused },
-    { name: 'Python as 2025', version: V2025, open: program(python, 'initialize'), notFound: -32002, refused },
+    { name: 'Python', version: V2026, open: program(python, V2026), notFound: -32602, refused },
+    { name: 'Python as 2025', version: V2025, open: program(python, V2025), notFound: -32002, refused },
   )
 }

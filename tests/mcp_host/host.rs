@@ -37,7 +37,9 @@ use roscius::{
 use serde_json::json;
 
 /// Calls that are open when the host is told to end get this long.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN: Duration = Duration::from_millis(300);
+/// How soon a client comes back to a stream.
+const RETRY: Duration = Duration::from_millis(20);
 
 /// Knows the two tokens.
 async fn verify(token: String) -> Result<AuthInfo, OAuthError> {
@@ -53,7 +55,9 @@ async fn verify(token: String) -> Result<AuthInfo, OAuthError> {
 }
 
 fn plain(sessions: Sessions) -> McpServerBuilder {
-    served::server(sessions).on_error(|fault: &ServerFault| eprintln!("{fault}"))
+    served::server(sessions)
+        .session_limits(SessionLimits::default().retry(RETRY))
+        .on_error(|fault: &ServerFault| eprintln!("{fault}"))
 }
 
 fn protected(sessions: Sessions) -> McpServerBuilder {

@@ -182,7 +182,7 @@ async fn roots(cx: ToolCx) -> Result<Value, ToolError> {
 
 /// How long a step takes. Clients forget the progress of a call that has its answer, so what is
 /// read from a pipe at once with the answer is lost to some.
-const STEP: Duration = Duration::from_millis(20);
+const STEP: Duration = Duration::from_millis(10);
 
 /// Reports and logs three steps.
 async fn steps(cx: ToolCx) -> &'static str {

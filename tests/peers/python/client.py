@@ -70,7 +70,7 @@ class Driver:
             asks["sampling_callback"] = self.sample
         if "roots" in self.answers:
             asks["list_roots_callback"] = self.roots
-        mode = "auto" if start["lifecycle"] == "discover" else "legacy"
+        mode = "auto" if start["version"] >= "2026" else "legacy"
         return Client(server, mode=mode, logging_callback=self.log, message_handler=self.message, **asks)
 
     async def elicit(self, context, params):

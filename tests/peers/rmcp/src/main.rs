@@ -1,7 +1,7 @@
 //! The client of `rmcp` as a program: one JSON command a line in, one JSON line out for each answer and event.
 //!
-//! `rmcp-client '{"url": "http://…", "token": "…"?, "lifecycle": "initialize" | "discover", "answers": {…}}'`, or
-//! `command`, a list, in place of `url`. `answers` has a result for `elicitation`, `sampling` and `roots`, as MCP
+//! `rmcp-client '{"url": "http://…", "token": "…"?, "version": "2025-06-18", "answers": {…}}'`, or `command`, a list, in
+//! place of `url`. `answers` has a result for `elicitation`, `sampling` and `roots`, as MCP
 //! words it; what is there is declared, and given whenever the server asks.
 //!
 //! A command is `{"id": 1, "do": "tools/call", "params": {…}}`; `do` is an MCP method, `cancel` with the id of another
@@ -35,7 +35,7 @@ struct Start {
     url: Option<String>,
     token: Option<String>,
     command: Option<Vec<String>>,
-    lifecycle: String,
+    version: ProtocolVersion,
     #[serde(default)]
     answers: Answers,
 }
@@ -63,7 +63,7 @@ fn event(name: &str, params: impl Serialize) {
     say(&json!({"event": name, "params": params}));
 }
 
-struct Handler(Answers);
+struct Handler(Answers, ProtocolVersion);
 
 impl Handler {
     fn answer<T: DeserializeOwned>(answer: Option<&Value>, method: &'static str) -> Result<T, ErrorData> {
@@ -136,20 +136,19 @@ impl ClientHandler for Handler {
         if self.0.roots.is_some() {
             capabilities.roots = Some(RootsCapabilities::default());
         }
-        ClientConfig::new(capabilities, Implementation::new("interop", "1.0.0"))
+        ClientConfig::new(capabilities, Implementation::new("interop", "1.0.0")).with_protocol_version(self.1.clone())
     }
 }
 
 type Client = RunningService<RoleClient, Handler>;
 
 async fn connect(start: Start) -> Result<Client, Box<dyn Error>> {
-    let lifecycle = match start.lifecycle.as_str() {
-        "discover" => ClientLifecycleMode::Discover {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        },
-        _ => ClientLifecycleMode::Initialize,
+    let lifecycle = if start.version.has_initialize() {
+        ClientLifecycleMode::Initialize
+    } else {
+        ClientLifecycleMode::Discover { preferred_versions: vec![start.version.clone()] }
     };
-    let handler = Handler(start.answers);
+    let handler = Handler(start.answers, start.version);
     if let Some(url) = start.url {
         let mut config = StreamableHttpClientTransportConfig::with_uri(url);
         if let Some(token) = start.token {
