@@ -1,6 +1,7 @@
 //! The MCP endpoint: every method of one path.
 
 use std::{
+    borrow::Cow,
     fmt,
     future::Future,
     pin::Pin,
@@ -172,7 +173,7 @@ impl Endpoint {
         };
         let options = options.or_peer(peer);
         let options = if self.server.wants_token(&options) {
-            let token = Values(request.headers()).one(&header::AUTHORIZATION);
+            let token = one(request.headers(), &header::AUTHORIZATION);
             match self.server.authenticate(token, options).await {
                 Ok(options) => options,
                 Err(refused) => return respond(refused, &cors),
@@ -184,7 +185,7 @@ impl Endpoint {
             Ok(body) => body,
             Err(refused) => return respond(refused, &cors),
         };
-        let headers = Values(request.headers());
+        let headers = Values::of(request.headers());
         let request = Request {
             head: headers.head(request.method()),
             body: &body,
@@ -277,9 +278,23 @@ fn respond(response: Response, cors: &Cors) -> HttpResponse {
 }
 
 /// The headers of a request, as the server reads them.
-struct Values<'a>(&'a HeaderMap);
+struct Values<'a> {
+    headers: &'a HeaderMap,
+    /// The ranges of all `Accept` headers: several lines are one list.
+    accept: Option<Cow<'a, [u8]>>,
+}
 
 impl<'a> Values<'a> {
+    fn of(headers: &'a HeaderMap) -> Self {
+        let mut lines = headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes);
+        let accept = lines.next().map(|first| {
+            lines.fold(Cow::Borrowed(first), |list, line| {
+                Cow::Owned([&list, line].join(&b','))
+            })
+        });
+        Self { headers, accept }
+    }
+
     fn head(&'a self, method: &Method) -> Head<'a> {
         let mut head = Head::new(match *method {
             Method::POST => http::Method::Post,
@@ -287,33 +302,33 @@ impl<'a> Values<'a> {
             Method::DELETE => http::Method::Delete,
             _ => http::Method::Other,
         });
-        head.content_type = self.one(&header::CONTENT_TYPE);
-        // Ranges may stand in several Accept headers; the first one decides well enough.
-        head.accept = self.0.get(header::ACCEPT).map(HeaderValue::as_bytes);
-        head.protocol_version = self.one(&PROTOCOL_VERSION);
-        head.mcp_method = self.one(&MCP_METHOD);
-        head.mcp_name = self.one(&MCP_NAME);
-        head.session_id = self.one(&SESSION_ID);
-        head.last_event_id = self.one(&LAST_EVENT_ID);
+        let one = |name| one(self.headers, name);
+        head.content_type = one(&header::CONTENT_TYPE);
+        head.accept = self.accept.as_deref();
+        head.protocol_version = one(&PROTOCOL_VERSION);
+        head.mcp_method = one(&MCP_METHOD);
+        head.mcp_name = one(&MCP_NAME);
+        head.session_id = one(&SESSION_ID);
+        head.last_event_id = one(&LAST_EVENT_ID);
         head.others = self;
         head
     }
+}
 
-    /// A header that came twice may have been read differently on the way.
-    fn one(&self, name: &HeaderName) -> Option<&'a [u8]> {
-        let mut values = self.0.get_all(name);
-        let first = values.next()?;
-        if values.next().is_some() {
-            return Some(REPEATED);
-        }
-        Some(first.as_bytes().trim_ascii())
+/// A header that came twice may have been read differently on the way.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]> {
+    let mut values = headers.get_all(name);
+    let first = values.next()?;
+    if values.next().is_some() {
+        return Some(REPEATED);
     }
+    Some(first.as_bytes().trim_ascii())
 }
 
 impl Headers for Values<'_> {
     fn get(&self, name: &str) -> Option<&[u8]> {
         let name = HeaderName::try_from(name).ok()?;
-        self.one(&name)
+        one(self.headers, &name)
     }
 }
 
