@@ -331,6 +331,20 @@ fn the_kinds_that_a_client_takes_are_read_as_http_means_them() {
             };
             assert_eq!(text(&last), "done");
         }
+        // Several lines are one list, in any order.
+        for (lines, kind) in [
+            (["text/event-stream", "application/json"], stream),
+            (["application/json", "text/event-stream"], stream),
+            (["application/json", "text/event-stream;q=0"], json),
+        ] {
+            let ask = lines
+                .iter()
+                .fold(ask.clone().without("accept"), |ask, line| {
+                    ask.header("accept", line)
+                });
+            let reply = ask.send(&served);
+            assert_eq!(reply.header("content-type"), Some(kind), "{lines:?}");
+        }
         for accept in [
             "text/html",
             "text/event-stream",

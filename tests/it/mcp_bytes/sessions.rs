@@ -350,3 +350,35 @@ fn a_question_on_the_stream_of_the_session_byte_by_byte() {
         answer(r#"{"content":[{"type":"text","text":"Bern"}]}"#)
     );
 }
+
+/// G11: one session more than the server may keep is told when to come again, and gets no id.
+#[test]
+fn a_session_too_many_byte_by_byte() {
+    let limits = SessionLimits::new().max_sessions(1);
+    let server = builder().sessions(Sessions::Memory).session_limits(limits);
+    let served = Served::new(&server.build().unwrap());
+    let session = open(&served);
+    let full = error(503, "1", -32000, "too many sessions are open");
+    check(
+        &served,
+        vec![
+            Case {
+                name: "one too many",
+                bytes: post(&served, "", INITIALIZE),
+                answer: full.replacen(
+                    JSON,
+                    "content-type: application/json\nretry-after: 30\n\n",
+                    1,
+                ),
+            },
+            Case {
+                name: "the end of the other",
+                bytes: request(&served, "DELETE", &session, ""),
+                answer: "200\n\n".to_owned(),
+            },
+        ],
+    );
+    crate::served::eventually("a place is free", || {
+        send(&served, &post(&served, "", INITIALIZE)).status == 200
+    });
+}
