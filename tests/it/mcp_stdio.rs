@@ -3,6 +3,7 @@
 
 mod listen;
 mod sessions;
+mod tasks;
 
 use std::{
     future::Future,

@@ -8,6 +8,7 @@ mod name {
     pub(super) const SESSIONS: &str = "roscius_mcp_sessions";
     pub(super) const STREAMS: &str = "roscius_mcp_streams";
     pub(super) const CALLS: &str = "roscius_mcp_calls";
+    pub(super) const TASKS: &str = "roscius_mcp_tasks";
 
     pub(super) const CLIENTS: &str = "roscius_mcp_clients";
     pub(super) const POOLS: &str = "roscius_mcp_pools";
@@ -26,6 +27,8 @@ pub(crate) enum Kind {
     Call,
     /// A stream of events to a client.
     Stream,
+    /// A task, until it is forgotten.
+    Task,
 }
 
 /// Counts a request to an MCP server. `method` is one that the server knows.
@@ -85,6 +88,7 @@ const fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Call => name::CALLS,
         Kind::Stream => name::STREAMS,
+        Kind::Task => name::TASKS,
     }
 }
 
@@ -125,6 +129,7 @@ pub fn describe() {
     describe_gauge!(name::SESSIONS, "Open 2025 sessions of MCP servers");
     describe_gauge!(name::STREAMS, "Open streams of MCP servers");
     describe_gauge!(name::CALLS, "Running calls of MCP servers");
+    describe_gauge!(name::TASKS, "Tasks of MCP servers that are kept");
 
     describe_gauge!(name::CLIENTS, "Connections to MCP servers");
     describe_gauge!(name::POOLS, "Pools of connections to MCP servers");

@@ -24,6 +24,8 @@ pub enum AuditOutcome {
     Done,
     /// The tool failed: its result says so.
     ToolError,
+    /// It goes on as a task, and was answered with that.
+    Task,
     /// The client was asked something first; its next request goes on from there.
     InputRequired,
     /// It was answered with a JSON-RPC error of this code.
@@ -73,7 +75,7 @@ pub struct Audit<'a> {
     pub peer: Option<IpAddr>,
     /// The method. Empty if the gate refused the request, for then nothing of it was read.
     pub method: &'a str,
-    /// The tool, prompt or URI that the request names; empty if it names none.
+    /// The tool, prompt, URI or task that the request names; empty if it names none.
     pub name: &'a str,
     /// The id of the request as JSON text.
     pub id: &'a str,
@@ -112,7 +114,7 @@ impl AuditSettings {
 impl McpServerBuilder {
     /// Calls a function once for each request that names a tool, a prompt or a resource, when it
     /// has been answered or can be answered no more: `tools/call`, `prompts/get`, `resources/read`,
-    /// subscriptions, completions and skills, by whatever way they came. Also once for each request
+    /// subscriptions, completions, skills and changes of tasks, by whatever way they came. Also once for each request
     /// that the gate refuses, of which nothing else is known.
     ///
     /// A call that asks its client in 2026 is several requests. The function runs on the thread of
@@ -181,6 +183,7 @@ impl AuditRecord {
             Subject::Name => params.name.as_deref().unwrap_or_default().to_owned(),
             Subject::Uri => params.uri.as_deref().unwrap_or_default().to_owned(),
             Subject::Reference => referred(params.reference),
+            Subject::Task => params.task_id.as_deref().unwrap_or_default().to_owned(),
         };
         let tool = server.tools.get(&*name);
         let tool = tool.filter(|_| method == "tools/call");

@@ -31,6 +31,8 @@ pub(super) enum Subject {
     Uri,
     /// What `ref` says.
     Reference,
+    /// What `taskId` says.
+    Task,
 }
 
 /// A method and what serves it in each era.
@@ -62,8 +64,12 @@ const METHODS: [MethodDef; 23] = [
     both("skills/get", skills::get).about(Subject::Uri),
     both("resources/directory/read", skills::children).about(Subject::Uri),
     both("tasks/get", tasks::get).mirrors(Mirror::TaskId),
-    both("tasks/cancel", tasks::cancel).mirrors(Mirror::TaskId),
-    modern("tasks/update", tasks::update).mirrors(Mirror::TaskId),
+    both("tasks/cancel", tasks::cancel)
+        .about(Subject::Task)
+        .mirrors(Mirror::TaskId),
+    modern("tasks/update", tasks::update)
+        .about(Subject::Task)
+        .mirrors(Mirror::TaskId),
     legacy("tasks/result", tasks::result),
     legacy("tasks/list", tasks::list),
     modern("server/discover", discover),

@@ -45,7 +45,7 @@ pub(super) struct Members {
     /// 2026: how long the client may keep it.
     pub(super) cache: Option<CacheHint>,
     pub(super) meta: Option<Map<String, Value>>,
-    /// 2026: the result is a task that has begun.
+    /// The result is a task that has begun.
     pub(super) is_task: bool,
 }
 
@@ -308,6 +308,10 @@ impl Running {
     fn end_request(&mut self, served: Served<Answer>) -> End {
         let internal = |message: String| RpcError::new(code::INTERNAL_ERROR, message);
         let error = match served {
+            Served::Done(Ok(members)) if members.is_task => {
+                let task = self.plain_writer().members(members);
+                return End(200, task, AuditOutcome::Task);
+            }
             Served::Done(Ok(members)) => return End::done(self.plain_writer().members(members)),
             Served::Done(Err(error)) => error,
             Served::Failed(error) => match self.refusal(&error) {

@@ -53,7 +53,7 @@ pub(super) fn end(span: &Span, outcome: AuditOutcome) {
         AuditOutcome::ToolError => span.record("error.type", "tool_error"),
         AuditOutcome::Cancelled => span.record("error.type", "cancelled"),
         AuditOutcome::Refused(_) => span.record("error.type", "refused"),
-        AuditOutcome::Done | AuditOutcome::InputRequired => span,
+        AuditOutcome::Done | AuditOutcome::Task | AuditOutcome::InputRequired => span,
     };
 }
 

@@ -461,3 +461,31 @@ fn an_audit_that_panics_harms_nobody() {
         200
     );
 }
+
+// G5, G23
+#[test]
+fn a_call_that_goes_on_as_a_task_is_told_when_it_begins_and_so_is_what_changes_it() {
+    let trail = Trail::default();
+    let open = Arc::new(Notify::new());
+    let server = builder(&trail, &open)
+        .tool(Tool::new("later", std::future::pending::<()>).task())
+        .build()
+        .unwrap();
+    let served = serve(&server);
+    let begin = json!({"name": "later", "arguments": {}, "task": {}});
+    let ask = |request: Value| -> Value {
+        let newest = [("mcp-protocol-version", "2025-11-25")];
+        post(&served, &request, &newest).json()["result"].clone()
+    };
+    let created = ask(legacy(1, "tools/call", begin));
+    let id = created["task"]["taskId"].as_str().unwrap();
+    ask(legacy(2, "tasks/get", json!({"taskId": id})));
+    ask(legacy(3, "tasks/cancel", json!({"taskId": id})));
+    assert_eq!(
+        trail.settled(2),
+        [
+            "tools/call later 1 Task".to_owned(),
+            format!("tasks/cancel {id} 3 Done")
+        ]
+    );
+}

@@ -22,7 +22,8 @@ use super::{
     wire,
 };
 use crate::{
-    machine::task::TaskEra,
+    gauge::{self, Kind, Open as Counted},
+    machine::task::{TaskEnd, TaskEra},
     ports::{
         clock::{Clock as _, SystemClock},
         task_store::{TaskRecord, TaskStoreError},
@@ -166,6 +167,7 @@ impl Driver {
             Step::Done(outcome) => {
                 let most = tasks.limits.result_bytes();
                 let (end, message) = self.outcomes.write(&server, most, outcome);
+                count(&end);
                 if self.record.task.finish(end, message, now()) {
                     self.publish(tasks).await;
                 }
@@ -310,6 +312,15 @@ impl Driver {
     }
 }
 
+/// Counts an end that is an error, as that of a call.
+fn count(end: &TaskEnd) {
+    match end {
+        TaskEnd::Result { is_error: true, .. } => gauge::tool_error(),
+        TaskEnd::Result { .. } => {}
+        TaskEnd::Error(error) => gauge::error(error.code),
+    }
+}
+
 fn now() -> u64 {
     SystemClock.now_ms()
 }
@@ -318,6 +329,7 @@ fn now() -> u64 {
 struct Seat {
     server: Arc<Inner>,
     live: Arc<Live>,
+    _open: Counted,
 }
 
 impl Seat {
@@ -326,6 +338,7 @@ impl Seat {
         Self {
             server: Arc::clone(server),
             live: Arc::clone(live),
+            _open: Counted::new(Kind::Task),
         }
     }
 }

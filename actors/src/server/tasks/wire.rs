@@ -61,15 +61,14 @@ pub(in crate::server) fn detailed(task: &Task) -> Map<String, Value> {
 
 /// The answer to a call that has become a task.
 pub(super) fn created(task: &Task) -> Members {
-    match task.era() {
-        TaskEra::Core => members(Map::from_iter([(
-            "task".to_owned(),
-            Value::Object(fields(task)),
-        )])),
-        TaskEra::Extension => Members {
-            is_task: true,
-            ..members(fields(task))
-        },
+    let mut fields = fields(task);
+    if task.era() == TaskEra::Core {
+        let task = Value::Object(std::mem::take(&mut fields));
+        fields.insert("task".to_owned(), task);
+    }
+    Members {
+        is_task: true,
+        ..members(fields)
     }
 }
 
@@ -140,7 +139,6 @@ mod tests {
     #[test]
     fn each_era_has_its_names_and_its_frame() {
         let core = created(&task(TaskEra::Core));
-        assert!(!core.is_task);
         let times = json!({"taskId": "t1", "status": "working", "createdAt": "1970-01-01T00:00:00.000Z", "lastUpdatedAt": "1970-01-01T00:00:00.000Z", "ttl": 60_000, "pollInterval": 500});
         assert_eq!(read(&core), json!({"task": times}));
         let extension = created(&task(TaskEra::Extension));
