@@ -7,11 +7,15 @@
 //! ```
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use actix_web::{App, HttpServer};
-use roscius::{client::ClientError, prelude::*, web};
+#[path = "shared/host.rs"]
+mod host;
+
+use roscius::{client::ClientError, prelude::*};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+
+use self::host::Host;
 
 /// A stay
 #[derive(Deserialize, JsonSchema)]
@@ -53,22 +57,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .asks::<Stay>(),
         )
         .build()?;
-    let app = HttpServer::new(move || App::new().configure(web::mcp("/mcp", &server)))
-        .workers(1)
-        .tcp_nodelay(true)
-        .h1_allow_half_closed(false)
-        .bind(("127.0.0.1", 0))?;
-    let addr = *app.addrs().first().ok_or("no address")?;
-    let url = format!("http://{addr}/mcp");
-    println!("server: {url}");
-    let app = app.run();
-    if std::env::args().any(|arg| arg == "--serve") {
-        return Ok(app.await?);
-    }
-    let handle = app.handle();
-    actix_web::rt::spawn(app);
+    let Some(host) = Host::start(&server).await? else {
+        return Ok(());
+    };
 
-    let client = McpClient::connect(Http::new(url)).await?;
+    let client = McpClient::connect(Http::new(&host.url)).await?;
     let mut answers = [
         json!({"airport": "Zurich", "nights": 2, "room": "single"}),
         json!({"airport": "ZRH", "nights": 2, "room": "single"}),
@@ -93,6 +86,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     println!("result: {}", serde_json::to_string(&result)?);
     client.close().await;
-    handle.stop(true).await;
+    host.stop().await;
     Ok(())
 }

@@ -9,7 +9,7 @@
 use std::error::Error;
 
 use roscius::{
-    prelude::{Ctx, McpServer, Options, Tool},
+    prelude::{Ctx, McpServer, Options, Resource, Tool},
     wire::{
         auth::AuthInfo,
         http::{Body, Head, Method, Request},
@@ -30,6 +30,7 @@ impl Notes {
     }
 }
 
+/// The same function serves a tool and a resource.
 async fn list_notes(caller: Ctx<AuthInfo>, notes: Ctx<Notes>) -> String {
     format!("{} has {}", caller.client_id, notes.titles.join(" and "))
 }
@@ -67,14 +68,20 @@ async fn serve(server: &McpServer, headers: &[(&str, &str)], body: &str) -> (u16
 async fn main() -> Result<(), Box<dyn Error>> {
     let server = McpServer::new("notes", "1.0.0")
         .tool(Tool::new("list_notes", list_notes).description("Lists the caller's notes"))
+        .resource(Resource::new("notes", "notes://own", list_notes))
         .request_context::<Notes>()
         .build()?;
-    let params = json!({"name": "list_notes", "arguments": {}});
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let requests = [
+        ("tools/call", json!({"name": "list_notes", "arguments": {}})),
+        ("resources/read", json!({"uri": "notes://own"})),
+    ];
     for session in ["s-1", "s-2", "s-3"] {
-        let headers = [("content-type", "application/json"), ("x-session", session)];
-        let (status, body) = serve(&server, &headers, &call.to_string()).await;
-        println!("{session}: {status} {body}");
+        for (method, params) in &requests {
+            let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+            let headers = [("content-type", "application/json"), ("x-session", session)];
+            let (status, body) = serve(&server, &headers, &request.to_string()).await;
+            println!("{session}, {method}: {status} {body}");
+        }
     }
     Ok(())
 }

@@ -7,6 +7,10 @@ use roscius::{prelude::McpServer, web};
 
 /// A running application.
 pub(crate) struct Host {
+    /// Scheme, host and port.
+    #[allow(dead_code, reason = "not every example serves more than one route")]
+    pub(crate) origin: String,
+    /// The endpoint.
     pub(crate) url: String,
     handle: ServerHandle,
 }
@@ -15,11 +19,18 @@ impl Host {
     /// Serves an MCP server at `/mcp`. With `--serve` it goes on until ctrl-c, and then there is
     /// nothing left to show.
     pub(crate) async fn start(server: &McpServer) -> Result<Option<Self>, Box<dyn Error>> {
-        Self::mount(web::mcp("/mcp", server)).await
+        let host = Self::mount(web::mcp("/mcp", server))?;
+        println!("server: {}", host.url);
+        if !std::env::args().any(|arg| arg == "--serve") {
+            return Ok(Some(host));
+        }
+        actix_web::rt::signal::ctrl_c().await?;
+        host.stop().await;
+        Ok(None)
     }
 
-    /// Serves what is mounted; its endpoint is `/mcp`.
-    pub(crate) async fn mount<C>(configure: C) -> Result<Option<Self>, Box<dyn Error>>
+    /// Serves what is mounted.
+    pub(crate) fn mount<C>(configure: C) -> Result<Self, Box<dyn Error>>
     where
         C: FnOnce(&mut ServiceConfig) + Clone + Send + 'static,
     {
@@ -27,18 +38,18 @@ impl Host {
             .workers(1)
             .tcp_nodelay(true)
             .h1_allow_half_closed(false)
+            .disable_signals()
+            .shutdown_timeout(1)
             .bind(("127.0.0.1", 0))?;
         let addr = *app.addrs().first().ok_or("no address")?;
-        let url = format!("http://{addr}/mcp");
-        println!("server: {url}");
         let app = app.run();
-        if std::env::args().any(|arg| arg == "--serve") {
-            app.await?;
-            return Ok(None);
-        }
         let handle = app.handle();
         actix_web::rt::spawn(app);
-        Ok(Some(Self { url, handle }))
+        Ok(Self {
+            origin: format!("http://{addr}"),
+            url: format!("http://{addr}/mcp"),
+            handle,
+        })
     }
 
     /// Ends it.

@@ -154,6 +154,32 @@ fn tests() -> promises::Tests {
 }
 
 #[test]
+fn every_example_is_described_and_says_what_it_prints() {
+    let (own, front) = (read("examples/README.md"), read("README.md"));
+    let mut broken = Vec::new();
+    let mut found = 0;
+    for file in rust_below("examples") {
+        let name = file.trim_start_matches("examples/").trim_end_matches(".rs");
+        if name.contains('/') {
+            continue;
+        }
+        found += 1;
+        for (text, document) in [(&own, "examples/README.md"), (&front, "README.md")] {
+            if !text.contains(&format!("`{name}`")) {
+                broken.push(format!("{document} does not name {file}"));
+            }
+        }
+        let printed = root().join(format!("examples/expected/{name}.txt"));
+        if fs::read_to_string(printed).is_ok_and(|lines| !lines.trim().is_empty()) {
+            continue;
+        }
+        broken.push(format!("examples/expected/{name}.txt says nothing"));
+    }
+    assert!(found > 10, "the examples are found: {found}");
+    assert_clean(&broken);
+}
+
+#[test]
 fn every_promise_names_a_test_that_exists() {
     let file = "docs/promises.md";
     assert_clean(&promises::check(file, &read(file), &tests()));
