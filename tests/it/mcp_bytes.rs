@@ -5,6 +5,7 @@ mod modern;
 mod refusals;
 mod sessions;
 mod stateless;
+mod tasks;
 
 use roscius::prelude::*;
 use serde_json::json;
