@@ -8,7 +8,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OldStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import * as schemas from '@modelcontextprotocol/sdk/types.js'
-import { pythonClient, rmcpClient } from './host.mjs'
+import { eventually, pythonClient, rmcpClient } from './host.mjs'
 
 export const V2025 = '2025-11-25'
 export const V2026 = '2026-07-28'
@@ -124,7 +124,22 @@ async function old({ url, token, command }, answers = {}) {
     notification: (_method, schema, handler) => client.setNotificationHandler(schema, handler),
     call: (params, options) => client.callTool(params, undefined, options),
   })
-  return Object.assign(session, { version })
+  const tasks = client.experimental.tasks
+  return Object.assign(session, {
+    version,
+    tasks: {
+      async start(name, args) {
+        for await (const message of tasks.callToolStream({ name, arguments: args }, undefined, { task: {} })) {
+          if (message.type === 'error') throw message.error
+          if (message.type === 'taskCreated') return message.task.taskId
+        }
+        throw new Error('no task came')
+      },
+      status: async (id) => (await tasks.getTask(id)).status,
+      result: (id) => tasks.getTaskResult(id, schemas.CallToolResultSchema),
+      cancel: (id) => tasks.cancelTask(id),
+    },
+  })
 }
 
 /** A program of `tests/peers`, where `rmcp` says how they are driven. */
@@ -175,6 +190,7 @@ function program(command, version) {
       child.stdin.end()
       await ended
     }
+    const task = async (taskId) => send('tasks/get', { taskId })
     return {
       events,
       version: info.protocolVersion,
@@ -190,19 +206,28 @@ function program(command, version) {
         })
         return answer
       },
+      tasks: {
+        start: async (name, args) => (await send('tools/call as a task', { name, arguments: args })).taskId,
+        status: async (id) => (await task(id)).status,
+        result: (id) => eventually('the task ends', async () => (await task(id)).result),
+        cancel: (taskId) => send('tasks/cancel', { taskId }),
+      },
       close: leave,
       leave,
     }
   }
 }
 
-/** Every client: its name, what it speaks, how it connects, and the code it gives for a resource that is not there. */
+/**
+ * Every client: its name, what it speaks, how it connects, the code it gives for a resource that is not there, and
+ * whether it has tasks.
+ */
 export const clients = [
   { name: 'TypeScript 2.x', version: V2026, open: modern('auto'), notFound: -32602 },
   // It gives the code of 2026 whatever came.
   { name: 'TypeScript 2.x as 2025', version: V2025, open: modern('legacy'), notFound: -32602 },
-  { name: 'TypeScript 1.x', version: V2025, open: old, notFound: -32002 },
-  { name: 'rmcp', version: V2026, open: program([rmcpClient], V2026), notFound: -32602 },
+  { name: 'TypeScript 1.x', version: V2025, open: old, notFound: -32002, tasks: true },
+  { name: 'rmcp', version: V2026, open: program([rmcpClient], V2026), notFound: -32602, tasks: true },
   { name: 'rmcp as 2025', version: V2025, open: program([rmcpClient], V2025), notFound: -32002 },
 ]
 

@@ -11,10 +11,10 @@ const LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 const CELL_MS = 30_000
 
 const places = [
-  { name: 'HTTP', at: (host, mode) => ({ url: `${host.url}/${mode}` }), caller: 'nobody' },
+  { name: 'HTTP', at: (host, mode) => ({ url: `${host.url}/${mode}/mcp` }), caller: 'nobody' },
   {
     name: 'HTTP with a token',
-    at: (host, mode) => ({ url: `${host.url}/protected/${mode}`, token: 'writer' }),
+    at: (host, mode) => ({ url: `${host.url}/protected/${mode}/mcp`, token: 'writer' }),
     caller: 'writer',
   },
   { name: 'stdio', at: (_host, mode) => ({ command: [mcpHost, '--stdio', mode] }), caller: 'nobody' },
@@ -35,8 +35,8 @@ const answers = {
 }
 
 const TOOLS = [
-  'add', 'ask_name', 'change', 'clear', 'confirm', 'echo', 'finish', 'long', 'order', 'region', 'roots', 'seen',
-  'sign_in', 'steps', 'summarize', 'wait', 'whoami',
+  'add', 'ask_name', 'change', 'clear', 'confirm', 'echo', 'finish', 'hold', 'long', 'order', 'order_later', 'region',
+  'roots', 'seen', 'sign_in', 'slow', 'steps', 'summarize', 'wait', 'whoami',
 ]
 
 const text = (result) => result.content.map((block) => block.text ?? '').join('')
@@ -71,7 +71,7 @@ describe('clients', () => {
 
   for (const client of clients) {
     test(`${client.name} reads lists of many pages`, async () => {
-      const session = await client.open({ url: `${host.url}/paged` })
+      const session = await client.open({ url: `${host.url}/paged/mcp` })
       try {
         const tools = []
         let cursor
@@ -87,7 +87,7 @@ describe('clients', () => {
     })
 
     test(`${client.name} at a server of 2026 alone`, async () => {
-      const place = { url: `${host.url}/modern` }
+      const place = { url: `${host.url}/modern/mcp` }
       if (client.version !== V2026) {
         await assert.rejects(client.open(place), /unsupported protocol version|2026-07-28|-32022/i)
         return
@@ -121,7 +121,7 @@ test('a host that ends tells every client', { timeout: CELL_MS }, async () => {
   try {
     const waiting = []
     for (const client of clients) {
-      const session = await client.open({ url: `${host.url}/memory` }, answers)
+      const session = await client.open({ url: `${host.url}/memory/mcp` }, answers)
       sessions.push(session)
       if (client.version === V2026) await session.request('subscriptions/listen', { toolsListChanged: true })
       const call = session.request('tools/call', { name: 'wait', arguments: { tag: client.name } })
@@ -372,6 +372,31 @@ function cell({ client, place, modern, http, sessions, at }) {
     }
     assert.equal(text(await call('whoami')), place.caller, 'the connection goes on')
   })
+
+  if (client.tasks) {
+    test('runs tools as tasks', async () => {
+      const { tasks } = session
+      const slow = await tasks.start('slow', { text: 'at last' })
+      assert.equal(text(await tasks.result(slow)), 'at last')
+      assert.equal(await tasks.status(slow), 'completed')
+
+      const tag = randomUUID()
+      const seen = async () => (await call('seen', { tag })).structuredContent
+      const hold = await tasks.start('hold', { tag })
+      await eventually('the task runs', async () => (await seen()).started === 1)
+      assert.equal(await tasks.status(hold), 'working')
+      await tasks.cancel(hold)
+      await eventually('the tool is cancelled', async () => (await seen()).cancelled === 1)
+      assert.equal(await tasks.status(hold), 'cancelled')
+    })
+
+    if (!modern && sessions) {
+      test('is asked by a task', async () => {
+        const order = await session.tasks.start('order_later', {})
+        assert.equal(text(await session.tasks.result(order)), '2 of "soup"')
+      })
+    }
+  }
 
   test('hears of changes', async () => {
     const uri = 'note://today'

@@ -6,11 +6,11 @@
 //! mcp_host --stdio memory      the same with sessions
 //! ```
 //!
-//! Every server has the same tools, resources and prompts. Over HTTP there are `/stateless`,
-//! `/memory`, and `/protected/stateless` and `/protected/memory`, which ask for bearer tokens:
-//! `reader` has the scope `notes:read`, `writer` has `notes:write` as well. `/modern` serves 2026
-//! alone, and `/paged` has lists of two items a page. `GET /open` tells how many sessions and calls
-//! are open.
+//! Every server has the same tools, resources and prompts. Over HTTP there are `/stateless/mcp`,
+//! `/memory/mcp`, and `/protected/stateless/mcp` and `/protected/memory/mcp`, which ask for bearer
+//! tokens: `reader` has the scope `notes:read`, `writer` has `notes:write` as well. `/modern/mcp`
+//! serves 2026 alone, and `/paged/mcp` has lists of two items a page. `GET /open` tells how many
+//! sessions and calls are open.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -108,7 +108,7 @@ async fn serve() -> Result<(), Box<dyn std::error::Error>> {
         let servers = served.clone();
         App::new().configure(move |config: &mut ServiceConfig| {
             for (path, server) in &servers {
-                config.configure(web::mcp(path, server));
+                config.configure(web::mcp(&format!("{path}/mcp"), server));
             }
             let open = move || std::future::ready(open(&servers));
             config.route("/open", actix_web::web::get().to(open));

@@ -239,6 +239,18 @@ fn tools(changes: &Changes) -> Vec<Tool> {
         Tool::new("roots", roots).description("Asks for the roots of the client"),
         Tool::new("steps", steps).description("Reports three steps"),
         Tool::new("wait", wait).description("Waits until it is cancelled"),
+        Tool::new("hold", wait)
+            .description("Is `wait` as a task")
+            .task(),
+        Tool::new("order_later", order)
+            .description("Is `order` as a task")
+            .task(),
+        Tool::new("slow", |Args(asked): Args<Text>| async move {
+            actix_web::rt::time::sleep(STEP).await;
+            asked.text
+        })
+        .description("Is `echo` as a task")
+        .task(),
         Tool::new("seen", seen).description("Tells what became of the calls of `wait`"),
         Tool::new("finish", finish).description("Lets the calls of `wait` end"),
         Tool::new("change", move |Args(asked): Args<What>| {
@@ -293,6 +305,7 @@ pub(crate) fn server(sessions: Sessions) -> McpServerBuilder {
         .instructions("A server for tests.")
         .sessions(sessions)
         .sample_from_client(true)
+        .tasks_extension(true)
         .changes(&changes)
         .context(Waits::default())
         .tools(tools(&changes))

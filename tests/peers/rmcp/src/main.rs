@@ -4,6 +4,8 @@
 //! place of `url`. `answers` has a result for `elicitation`, `sampling` and `roots`, as MCP
 //! words it; what is there is declared, and given whenever the server asks.
 //!
+//! The tasks extension is declared as well, so a tool that is a task is called by `tools/call as a task`.
+//!
 //! A command is `{"id": 1, "do": "tools/call", "params": {…}}`; `do` is an MCP method, `cancel` with the id of another
 //! command in `params`, or `close`. An answer is `{"id": 1, "result": …}` or `{"id": 1, "error": {"code", "message"}}`.
 //! An event is `{"event": "<method>", "params": …}`; the first is `connected` or `failed`.
@@ -130,6 +132,8 @@ impl ClientHandler for Handler {
             let elicitation = ElicitationCapability::new().with_form(FormElicitationCapability::default());
             capabilities.elicitation = Some(elicitation.with_url(UrlElicitationCapability::default()));
         }
+        let tasks = ExtensionCapabilities::from([(TASKS_EXTENSION_ID.to_owned(), JsonObject::new())]);
+        capabilities.extensions = Some(tasks);
         if self.0.sampling.is_some() {
             capabilities.sampling = Some(SamplingCapability::default());
         }
@@ -198,6 +202,12 @@ async fn run(client: &Client, method: &str, params: Value) -> Result<Value, Box<
         "prompts/list" => call!(client, params, list_prompts),
         "prompts/get" => call!(client, params, get_prompt),
         "completion/complete" => call!(client, params, complete),
+        "tools/call as a task" => match client.call_tool_once(serde_json::from_value(params)?).await? {
+            CallToolResponse::Task(task) => serde_json::to_value(task)?,
+            other => return Err(format!("no task came: {other:?}").into()),
+        },
+        "tasks/get" => call!(client, params, get_task),
+        "tasks/cancel" => call!(client, params, cancel_task),
         "logging/setLevel" => call!(client, params, set_level),
         "subscriptions/listen" => {
             let mut subscription = client.listen(serde_json::from_value(params)?).await?;
