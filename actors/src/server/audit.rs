@@ -50,8 +50,9 @@ pub enum RefusedBy {
 
 impl AuditOutcome {
     /// Reads what became of a request from its response.
-    pub(super) const fn of(response: &Response) -> Self {
-        match (response.error_code, &response.www_authenticate) {
+    pub(super) fn of(response: &Response) -> Self {
+        let code = response.error_code.map(i64::from);
+        match (code, &response.www_authenticate) {
             (Some(code::RATE_LIMITED), _) => Self::Refused(RefusedBy::Rate),
             (Some(code), _) => Self::Error(code),
             (None, Some(_)) => Self::Refused(RefusedBy::Scope),

@@ -63,7 +63,7 @@ pub(super) fn refuse(status: u16, id: Option<&str>, modern: bool, cause: &RpcErr
     tracing::debug!(status, code = cause.code, reason = %cause.message, "request refused");
     gauge::error(cause.code);
     let mut response = HttpResponse::json(status, error(id, modern, cause));
-    response.error_code = Some(cause.code);
+    response.error_code = i32::try_from(cause.code).ok();
     response
 }
 

@@ -143,8 +143,8 @@ pub struct Response<B> {
     /// `Mcp-Session-Id`, on the answer to a 2025 `initialize` that opened a session.
     pub session: Option<SessionId>,
     /// The code of the JSON-RPC error that the body holds, for whoever counts them; it is not sent
-    /// by itself.
-    pub error_code: Option<i64>,
+    /// by itself. Every code of a server fits.
+    pub error_code: Option<i32>,
     /// The body; its kind tells the content type.
     pub body: Body<B>,
 }

@@ -489,3 +489,27 @@ fn a_call_that_goes_on_as_a_task_is_told_when_it_begins_and_so_is_what_changes_i
         ]
     );
 }
+
+#[actix_web::test]
+async fn calls_of_a_client_in_this_process_are_bounded_and_told() {
+    let trail = Trail::default();
+    let limit = RateLimit::per_minute(2).clock(Arc::new(ManualClock::at(1)));
+    let server = builder(&trail, &Arc::default())
+        .rate_limit(limit)
+        .build()
+        .unwrap();
+    let client = server.direct();
+    let mut codes = Vec::new();
+    for tool in ["hi", "fail", "hi"] {
+        let answer = client.call_tool(tool, json!({})).await;
+        codes.push(answer.err().map(|error| error.to_string()));
+    }
+    assert_eq!(codes[0], None);
+    assert!(codes[2].as_ref().unwrap().contains("429"), "{codes:?}");
+    let told = trail.lines();
+    let outcomes: Vec<_> = told
+        .iter()
+        .map(|line| line.rsplit(' ').next().unwrap())
+        .collect();
+    assert_eq!(outcomes, ["Done", "ToolError", "Refused(Rate)"], "{told:?}");
+}

@@ -43,7 +43,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Obj<T> {
 }
 
 /// A text, borrowed unless it holds escapes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Str<'a>(Cow<'a, str>);
 
 impl Deref for Str<'_> {
