@@ -57,15 +57,19 @@ fn failed(error: &TaskStoreError) -> RpcError {
 }
 
 /// Gives the tasks that a request can reach, or refuses it.
-fn reach<'a>(server: &'a McpServer, call: &Call<'_>) -> Result<&'a Tasks, Handling> {
-    let tasks = server.0.tasks.as_ref().ok_or_else(|| call.not_found())?;
+fn reach<'a>(server: &'a McpServer, call: &Call<'_>) -> Result<&'a Tasks, Box<Handling>> {
+    let tasks = server
+        .0
+        .tasks
+        .as_ref()
+        .ok_or_else(|| Box::new(call.not_found()))?;
     if call.era.is_modern() {
         if !tasks.extension {
-            return Err(call.not_found());
+            return Err(Box::new(call.not_found()));
         }
-        require_extension(call).map_err(|error| call.error_status(400, &error))?;
+        require_extension(call).map_err(|error| Box::new(call.error_status(400, &error)))?;
     } else if call.era != Era::Legacy(V2025_11_25) {
-        return Err(call.not_found());
+        return Err(Box::new(call.not_found()));
     }
     Ok(tasks)
 }
@@ -78,11 +82,11 @@ struct Named {
     live: Option<Arc<Live>>,
 }
 
-fn named(server: &McpServer, call: &Call<'_>) -> Result<Named, Handling> {
+fn named(server: &McpServer, call: &Call<'_>) -> Result<Named, Box<Handling>> {
     let tasks = reach(server, call)?;
     let id = call.params.task_id.as_deref().filter(|id| !id.is_empty());
     let Some(id) = id else {
-        return Err(call.error(&invalid("taskId is required")));
+        return Err(Box::new(call.error(&invalid("taskId is required"))));
     };
     let key = TaskKey {
         scope: scope(call),
@@ -146,7 +150,7 @@ where
 pub(in crate::server) fn get(server: &McpServer, call: Call<'_>) -> Handling {
     let named = match named(server, &call) {
         Ok(named) => named,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     if let Some(live) = &named.live {
         return call.members(&server.0, wire::found(&live.record().task));
@@ -160,7 +164,7 @@ pub(in crate::server) fn get(server: &McpServer, call: Call<'_>) -> Handling {
 pub(in crate::server) fn cancel(server: &McpServer, call: Call<'_>) -> Handling {
     let named = match named(server, &call) {
         Ok(named) => named,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     let modern = call.era.is_modern();
     run(server, &call, async move {
@@ -179,7 +183,7 @@ pub(in crate::server) fn cancel(server: &McpServer, call: Call<'_>) -> Handling 
 pub(in crate::server) fn update(server: &McpServer, call: Call<'_>) -> Handling {
     let named = match named(server, &call) {
         Ok(named) => named,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     let raw = call.params.input_responses.map_or("null", |raw| raw.get());
     let Ok(answers) = serde_json::from_str::<Map<String, Value>>(raw) else {
@@ -204,7 +208,7 @@ pub(in crate::server) fn update(server: &McpServer, call: Call<'_>) -> Handling 
 pub(in crate::server) fn result(server: &McpServer, call: Call<'_>) -> Handling {
     let named = match named(server, &call) {
         Ok(named) => named,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     let prepared = prepare_waiting(&server.0, &call);
     let client = call.session.clone().zip(prepared.lane.clone());
@@ -240,7 +244,7 @@ fn payload(task: &Task) -> Answer {
 /// 2025: serves `tasks/list`.
 pub(in crate::server) fn list(server: &McpServer, call: Call<'_>) -> Handling {
     if let Err(refused) = reach(server, &call) {
-        return refused;
+        return *refused;
     }
     let scope = scope(&call);
     if !scope.is_bound() {
