@@ -274,10 +274,12 @@ fn read_expression(
         if !is_variable(name) {
             return Err(UriTemplateError::Variable(at));
         }
-        if seen.iter().any(|other| &**other == name) {
+        // A URI shows both spellings of one name alike.
+        let spelled = normalize(name).into();
+        if seen.contains(&spelled) {
             return Err(UriTemplateError::Repeated(at));
         }
-        seen.push(name.into());
+        seen.push(spelled);
         names.push(name.into());
     }
     Ok(Part::Expression { operator, names })

@@ -159,6 +159,41 @@ fn a_uri_matches_when_the_template_could_have_made_it() {
         ),
         ("notes://{id}", "notes://日本", Some(&[("id", "日本")])),
         ("notes://%7Eme/{id}", "notes://~me/1", Some(&[("id", "1")])),
+        // Values end and begin between characters, however those are encoded.
+        ("x://{a}{b}", "x://%C3%A9x", Some(&[("a", "é"), ("b", "x")])),
+        // The names say which pairs belong to an expression.
+        (
+            "x://s{;a}{;b}",
+            "x://s;a=1;b=2",
+            Some(&[("a", "1"), ("b", "2")]),
+        ),
+        (
+            "x://s{?a}{?b}",
+            "x://s?a=1?b=2",
+            Some(&[("a", "1"), ("b", "2")]),
+        ),
+        (
+            "file:///{+path}{?page}",
+            "file:///a?x=1",
+            Some(&[("path", "a?x=1")]),
+        ),
+        (
+            "file:///{+path}{?page}",
+            "file:///a?page=1",
+            Some(&[("path", "a"), ("page", "1")]),
+        ),
+        // And so does their number.
+        (
+            "x:/{/a}{/b,c}",
+            "x://1/2/3",
+            Some(&[("a", "1"), ("b", "2"), ("c", "3")]),
+        ),
+        (
+            "x://{a,b}x{c,d}",
+            "x://1x1,2x3,4",
+            Some(&[("a", "1x1"), ("b", "2"), ("c", "3"), ("d", "4")]),
+        ),
+        ("x://s{?%61}", "x://s?a=1", Some(&[("%61", "1")])),
         ("plain://text", "plain://text", Some(&[])),
         ("plain://text", "plain://text2", None),
     ] {
@@ -186,6 +221,7 @@ fn what_is_no_template_says_where() {
         ("a{=b}", Error::Operator(2)),
         ("{a}/{a}", Error::Repeated(4)),
         ("{?a,a}", Error::Repeated(0)),
+        ("{a}{?%61}", Error::Repeated(3)),
     ] {
         assert_eq!(UriTemplate::parse(text), Err(error), "{text}");
     }
