@@ -1,4 +1,4 @@
-//! The tool set that every peer of the benches offers. Usage: `bench_server PORT`.
+//! The tool set that every peer of the benches offers. Usage: `bench_server PORT [memory]`.
 
 use actix_web::{App, HttpServer};
 use roscius::{prelude::*, web};
@@ -45,7 +45,7 @@ async fn filler(_: Args<Search>) -> &'static str {
     "nothing found"
 }
 
-fn server() -> Result<McpServer, roscius::server::ServerError> {
+fn server(sessions: Sessions) -> Result<McpServer, roscius::server::ServerError> {
     let fillers = (0..48).map(|number| {
         let what = format!(
             "Filler tool number {number:02}: searches a fictional index and returns matches"
@@ -56,17 +56,23 @@ fn server() -> Result<McpServer, roscius::server::ServerError> {
         .tool(Tool::new("echo", echo).description("Echo the text back"))
         .tool(Tool::new("add", add).description("Add two numbers"))
         .tools(fillers)
+        .sessions(sessions)
         .max_body_bytes(16 * 1024 * 1024)
         .build()
 }
 
 #[actix_web::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let port: u16 = std::env::args()
-        .nth(1)
-        .ok_or("usage: bench_server PORT")?
+    let mut args = std::env::args().skip(1);
+    let port: u16 = args
+        .next()
+        .ok_or("usage: bench_server PORT [memory]")?
         .parse()?;
-    let server = server()?;
+    let sessions = match args.next().as_deref() {
+        Some("memory") => Sessions::Memory,
+        _ => Sessions::Stateless,
+    };
+    let server = server(sessions)?;
     HttpServer::new(move || App::new().configure(web::mcp("/mcp", &server)))
         .tcp_nodelay(true)
         .h1_allow_half_closed(false)
