@@ -48,7 +48,7 @@ fn setting(name: &str) -> Option<u64> {
 }
 
 /// File descriptors of this process, where it can be told.
-fn descriptors() -> Option<usize> {
+pub(crate) fn descriptors() -> Option<usize> {
     Some(fs::read_dir("/proc/self/fd").ok()?.count())
 }
 
