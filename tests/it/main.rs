@@ -19,6 +19,7 @@ mod chat_wire;
 mod chat_world;
 mod event_log;
 mod field_cases;
+mod fuzz_seeds;
 mod governance;
 mod layering;
 mod mcp_bytes;

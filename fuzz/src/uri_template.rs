@@ -1,0 +1,79 @@
+//! A template matches what it has made. Lines of an input: a template, a URI, values.
+
+use roscius_actors::wire::uri_template::{
+    MAX_TEMPLATE_BYTES, MAX_URI_BYTES, UriTemplate, Variables, normalize,
+};
+
+/// Checks one input.
+pub fn check(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let mut lines = text.split('\n');
+    let template = lines.next().unwrap_or_default();
+    let uri = lines.next().unwrap_or_default();
+    assert_eq!(normalize(&normalize(uri)), normalize(uri));
+    let Ok(template) = UriTemplate::parse(template) else {
+        return;
+    };
+    assert!(template.as_str().len() <= MAX_TEMPLATE_BYTES);
+    assert_eq!(
+        UriTemplate::parse(&template.to_string()).as_ref(),
+        Ok(&template)
+    );
+    if let Some(found) = template.matches(uri) {
+        matched(&template, uri, &found);
+    }
+    let values: Variables = template
+        .variables()
+        .map(str::to_owned)
+        .zip(lines.map(str::to_owned))
+        .collect();
+    expanded(&template, &values);
+}
+
+/// A value stands for itself in every expression when it is not empty and not encoded already.
+fn is_plain(values: &Variables) -> bool {
+    values
+        .values()
+        .all(|value| !value.is_empty() && !value.contains('%'))
+}
+
+fn matched(template: &UriTemplate, uri: &str, found: &Variables) {
+    assert_eq!(template.matches(&normalize(uri)).as_ref(), Some(found));
+    for name in found.keys() {
+        assert!(template.variables().any(|known| known == name), "{name}");
+    }
+    if is_plain(found) {
+        let again = template.expand(found);
+        if again.len() <= MAX_URI_BYTES {
+            let read = template.matches(&again).expect("what it made it matches");
+            assert_eq!(
+                normalize(&template.expand(&read)),
+                normalize(&again),
+                "{uri}"
+            );
+        }
+    }
+}
+
+fn expanded(template: &UriTemplate, values: &Variables) {
+    let uri = template.expand(values);
+    assert!(uri.is_ascii());
+    let all = template.variables().all(|name| values.contains_key(name));
+    if !all || !is_plain(values) || uri.len() > MAX_URI_BYTES {
+        return;
+    }
+    // Where reserved characters are not encoded, a value can look like what stands behind it.
+    let looks_plain = |value: &String| !value.contains(|sign: char| sign.is_ascii_punctuation());
+    let text = template.as_str();
+    if (text.contains("{+") || text.contains("{#")) && !values.values().all(looks_plain) {
+        return;
+    }
+    let found = template.matches(&uri).expect("what it made it matches");
+    // Which value a separator within it belongs to cannot be known, but the URI is the same; only
+    // that `;name=` is read as well, which is written without the sign.
+    if !text.contains("{;") {
+        assert_eq!(normalize(&template.expand(&found)), normalize(&uri));
+    }
+}
