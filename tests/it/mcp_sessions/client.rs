@@ -161,8 +161,19 @@ impl<'a> Client<'a> {
 
     /// Sends the request of a call; its answer may be read later.
     pub(crate) fn start(&self, accept: &str, id: impl Into<Value>, params: Value) -> Wire {
+        self.begin(accept, id, "tools/call", params)
+    }
+
+    /// Sends a request; its answer may be read later.
+    pub(crate) fn begin(
+        &self,
+        accept: &str,
+        id: impl Into<Value>,
+        method: &str,
+        params: Value,
+    ) -> Wire {
         let id: Value = id.into();
-        let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let mut headers = self.headers(&[("content-type", "application/json")]);
         headers.push(("accept", accept));
         let mut wire = self.served.connect();

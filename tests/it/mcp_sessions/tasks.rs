@@ -269,3 +269,31 @@ fn a_client_that_waits_no_more_leaves_the_question_to_the_next_who_does() {
     let last = messages(&wire.body(&head)).pop().unwrap();
     assert_eq!(last["result"]["content"][0]["text"], "7");
 }
+
+#[test]
+fn a_question_that_is_on_its_way_is_not_asked_again() {
+    let (_, server, served) = served();
+    let client = Client::open(&served);
+    let (_, mut get) = client.get(&[]);
+    for _ in 0..10 {
+        let id = begin(&client, "asks");
+        let mut read = get.until("One?");
+        if !read.contains("Two?") {
+            read += &get.until("Two?");
+        }
+        let both = "application/json, text/event-stream";
+        let mut waits = client.begin(both, 9, "tasks/result", json!({"taskId": id}));
+        eventually("the client waits", || server.running_calls() == 2);
+        let heard = messages(&read);
+        for question in questions(&heard) {
+            client.answer(question["id"].as_u64().unwrap(), accept("a"));
+        }
+        let head = waits.head();
+        // Nothing but the answer came, or it would be a stream.
+        let result = json_of((head, waits));
+        assert_eq!(
+            result["result"]["content"][0]["text"],
+            r#"{"is":"a"} {"is":"a"}"#
+        );
+    }
+}

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use futures_util::{StreamExt as _, future::LocalBoxFuture, stream::FuturesUnordered};
 use serde_json::{Map, Value, json};
 
-use super::live::{Claim, Command, Live};
+use super::live::{Claim, Live};
 use crate::{
     ports::task_store::TaskRecord,
     session::{Lane, Session, Unanswered, ask_client},
@@ -22,15 +22,13 @@ pub(super) async fn deliver(
     kind: QuestionKind,
     params: Value,
 ) -> bool {
-    let live = claim.live();
-    let params = related(params, live.key().id.as_str());
+    let params = related(params, claim.live().key().id.as_str());
     let answer = match ask_client(session, lane, kind, params).await {
         Ok(answer) => Ok(answer),
         Err(Unanswered::NoStream) => return false,
         Err(Unanswered::Other(error)) => Err(error),
     };
-    let key = claim.key().to_owned();
-    live.tell(Command::Settle { key, answer }).await;
+    claim.settle(answer).await;
     true
 }
 

@@ -56,7 +56,8 @@ pub(in crate::server) struct Live {
     key: TaskKey,
     commands: mpsc::Sender<Command>,
     seen: watch::Receiver<Arc<TaskRecord>>,
-    /// Keys of questions that are on their way to the client of a session.
+    /// Keys of questions that are on their way to the client of a session, or were answered: no key
+    /// comes twice, so those stay.
     claims: Mutex<HashSet<String>>,
     released: Notify,
 }
@@ -117,6 +118,7 @@ impl Live {
         self.claims().insert(key.to_owned()).then(|| Claim {
             live: Arc::clone(self),
             key: key.to_owned(),
+            settled: false,
         })
     }
 
@@ -134,20 +136,28 @@ impl Live {
 pub(super) struct Claim {
     live: Arc<Live>,
     key: String,
+    settled: bool,
 }
 
 impl Claim {
-    pub(super) fn key(&self) -> &str {
-        &self.key
-    }
-
     pub(super) fn live(&self) -> &Live {
         &self.live
+    }
+
+    /// Tells the task what has come of the question. Nobody brings it to the client again, though
+    /// the task may hear of it later.
+    pub(super) async fn settle(mut self, answer: Answered) {
+        self.settled = true;
+        let key = self.key.clone();
+        self.live.tell(Command::Settle { key, answer }).await;
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
+        if self.settled {
+            return;
+        }
         self.live.claims().remove(&self.key);
         self.live.released.notify_waiters();
     }

@@ -56,20 +56,31 @@ fn failed(error: &TaskStoreError) -> RpcError {
     RpcError::new(code::INTERNAL_ERROR, error.to_string())
 }
 
-/// Gives the tasks that a request can reach, or refuses it.
-fn reach<'a>(server: &'a McpServer, call: &Call<'_>) -> Result<&'a Tasks, Box<Handling>> {
-    let tasks = server
-        .0
-        .tasks
-        .as_ref()
-        .ok_or_else(|| Box::new(call.not_found()))?;
+/// Why a request cannot reach its task.
+enum Refused {
+    NoSuchMethod,
+    Error(u16, RpcError),
+}
+
+impl Refused {
+    fn answer(&self, call: &Call<'_>) -> Handling {
+        match self {
+            Self::NoSuchMethod => call.not_found(),
+            Self::Error(status, error) => call.error_status(*status, error),
+        }
+    }
+}
+
+/// Gives the tasks that a request can reach.
+fn reach<'a>(server: &'a McpServer, call: &Call<'_>) -> Result<&'a Tasks, Refused> {
+    let tasks = server.0.tasks.as_ref().ok_or(Refused::NoSuchMethod)?;
     if call.era.is_modern() {
         if !tasks.extension {
-            return Err(Box::new(call.not_found()));
+            return Err(Refused::NoSuchMethod);
         }
-        require_extension(call).map_err(|error| Box::new(call.error_status(400, &error)))?;
+        require_extension(call).map_err(|error| Refused::Error(400, error))?;
     } else if call.era != Era::Legacy(V2025_11_25) {
-        return Err(Box::new(call.not_found()));
+        return Err(Refused::NoSuchMethod);
     }
     Ok(tasks)
 }
@@ -82,11 +93,11 @@ struct Named {
     live: Option<Arc<Live>>,
 }
 
-fn named(server: &McpServer, call: &Call<'_>) -> Result<Named, Box<Handling>> {
+fn named(server: &McpServer, call: &Call<'_>) -> Result<Named, Refused> {
     let tasks = reach(server, call)?;
     let id = call.params.task_id.as_deref().filter(|id| !id.is_empty());
     let Some(id) = id else {
-        return Err(Box::new(call.error(&invalid("taskId is required"))));
+        return Err(Refused::Error(200, invalid("taskId is required")));
     };
     let key = TaskKey {
         scope: scope(call),
@@ -150,7 +161,7 @@ where
 pub(in crate::server) fn get(server: &McpServer, call: Call<'_>) -> Handling {
     let named = match named(server, &call) {
         Ok(named) => named,
-        Err(refused) => return *refused,
+        Err(refused) => return refused.answer(&call),
     };
     if let Some(live) = &named.live {
         return call.members(&server.0, wire::found(&live.record().task));
@@ -164,7 +175,7 @@ pub(in crate::server) fn get(server: &McpServer, call: Call<'_>) -> Handling {
 pub(in crate::server) fn cancel(server: &McpServer, call: Call<'_>) -> Handling {
     let named = match named(server, &call) {
         Ok(named) => named,
-        Err(refused) => return *refused,
+        Err(refused) => return refused.answer(&call),
     };
     let modern = call.era.is_modern();
     run(server, &call, async move {
@@ -183,7 +194,7 @@ pub(in crate::server) fn cancel(server: &McpServer, call: Call<'_>) -> Handling 
 pub(in crate::server) fn update(server: &McpServer, call: Call<'_>) -> Handling {
     let named = match named(server, &call) {
         Ok(named) => named,
-        Err(refused) => return *refused,
+        Err(refused) => return refused.answer(&call),
     };
     let raw = call.params.input_responses.map_or("null", |raw| raw.get());
     let Ok(answers) = serde_json::from_str::<Map<String, Value>>(raw) else {
@@ -208,7 +219,7 @@ pub(in crate::server) fn update(server: &McpServer, call: Call<'_>) -> Handling 
 pub(in crate::server) fn result(server: &McpServer, call: Call<'_>) -> Handling {
     let named = match named(server, &call) {
         Ok(named) => named,
-        Err(refused) => return *refused,
+        Err(refused) => return refused.answer(&call),
     };
     let prepared = prepare_waiting(&server.0, &call);
     let client = call.session.clone().zip(prepared.lane.clone());
@@ -244,7 +255,7 @@ fn payload(task: &Task) -> Answer {
 /// 2025: serves `tasks/list`.
 pub(in crate::server) fn list(server: &McpServer, call: Call<'_>) -> Handling {
     if let Err(refused) = reach(server, &call) {
-        return *refused;
+        return refused.answer(&call);
     }
     let scope = scope(&call);
     if !scope.is_bound() {
