@@ -10,6 +10,7 @@
 mod chat_altered;
 mod chat_claims;
 mod chat_engine;
+mod chat_forms;
 mod chat_http;
 mod chat_mcp;
 mod chat_places;
