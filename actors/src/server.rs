@@ -29,6 +29,7 @@ mod prompts;
 mod rate;
 mod reply;
 mod resources;
+mod rules;
 mod running;
 mod skills;
 mod stdio;

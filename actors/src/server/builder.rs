@@ -1,34 +1,24 @@
-//! Describes a server and checks it before it serves anything.
+//! Describes a server.
 
-use std::{collections::HashMap, fmt, future::Future, sync::Arc, time::Duration};
+mod build;
+
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Cached, Entry, Inner, McpServer, OutputShape, Reply, Sampling, ServerError, Sessions,
-    audit::AuditSettings,
-    caching::Caching,
-    changes::{Changes, Listeners},
-    drain::Work,
-    fault::FaultHook,
-    gate::GateSettings,
-    listing::{Listings, Offer, Profile},
-    pages::Paging,
-    prompts::Prompts,
-    rate::{Limiter, RateLimit},
-    resources::Resources,
-    skills::Served,
-    tasks::{TaskSettings, Tasks},
+    Cached, Reply, Sampling, Sessions, audit::AuditSettings, caching::Caching, changes::Changes,
+    fault::FaultHook, gate::GateSettings, listing::Profile, rate::RateLimit, tasks::TaskSettings,
 };
 use crate::{
-    machine::{param_headers::annotated, schema::is_object, seal::SealKey},
+    machine::seal::SealKey,
     prompt::Prompt,
     resource::Resource,
-    session::{SessionLimits, SessionStore},
+    session::SessionLimits,
     skill::Skills,
-    tool::{Context, IntoToolError, SampleRequest, Sampler, Tool, ToolCx, ToolError},
+    tool::{Context, IntoToolError, SampleRequest, Sampler, Tool, ToolError},
     wire::cache::CacheHint,
 };
 
@@ -41,8 +31,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Items on one page of a list by default: most servers have one page, which the many clients that
 /// read no second one see whole.
 const PAGE_SIZE: usize = 1000;
-/// The longest name that the spec recommends.
-const MAX_NAME_BYTES: usize = 128;
 
 /// Describes a server.
 ///
@@ -279,118 +267,6 @@ impl McpServerBuilder {
         self.keep_alive = period;
         self
     }
-
-    /// Builds the server.
-    ///
-    /// # Errors
-    /// [`ServerError`] for names and URIs that are taken or not allowed, schemas and templates that
-    /// cannot be read, and values that a function needs and nobody gives.
-    pub fn build(self) -> Result<McpServer, ServerError> {
-        let mut entries = HashMap::with_capacity(self.tools.len());
-        for tool in &self.tools {
-            let entry = entry(tool, &self.context)?;
-            if entries.insert(Box::from(tool.name()), entry).is_some() {
-                return Err(ServerError::DuplicateTool(tool.name().to_owned()));
-            }
-        }
-        let state_key = self.state_key.unwrap_or_else(SealKey::random);
-        let paging = Paging {
-            size: self.page_size,
-            key: state_key.clone(),
-        };
-        let (caching, context) = (self.caching, self.context);
-        let tail = self.profile.meta_tail();
-        let skills = self.skills.filter(|skills| !skills.list().is_empty());
-        let manifests = skills.as_ref().map(Skills::listings).unwrap_or_default();
-        let resources = Resources::new(
-            &self.resources,
-            &manifests,
-            &context,
-            &paging,
-            &caching,
-            &tail,
-        )?;
-        let prompts = Prompts::new(&self.prompts, &context, &paging, &caching, &tail)?;
-        let completes = self.resources.iter().any(Resource::completes)
-            || self.prompts.iter().any(Prompt::completes);
-        let tasks = self.tasks.build(&self.tools);
-        let offer = Offer {
-            tools: &self.tools,
-            resources: resources.is_some(),
-            prompts: prompts.is_some(),
-            completions: completes,
-            skills: skills.is_some(),
-            tasks: tasks.as_ref().map(Tasks::extension),
-            logging: self.tools.iter().any(Tool::uses_cx)
-                || self.resources.iter().any(Resource::uses_cx)
-                || self.prompts.iter().any(Prompt::uses_cx),
-            changes: self.changes.is_some(),
-            paging: &paging,
-            caching: &caching,
-        };
-        let listings = Listings::new(&self.profile, &offer, self.sessions);
-        let context = Arc::new(context);
-        let name = self.profile.info.get("name").and_then(Value::as_str);
-        let server = Arc::new(Inner {
-            name: name.unwrap_or_default().to_owned(),
-            listings,
-            resources,
-            prompts,
-            skills: skills.map(|skills| Served::new(skills, &paging, &caching, &tail)),
-            tasks,
-            completes,
-            caching,
-            paging,
-            tools: entries,
-            bare_cx: ToolCx::builder().context(Arc::clone(&context)).build(),
-            context,
-            memory: (self.sessions == Sessions::Memory)
-                .then(|| SessionStore::new(self.session_limits)),
-            sessions: self.sessions,
-            reply: self.reply,
-            changes: self.changes,
-            listeners: Listeners::default(),
-            sampling: self.sampling,
-            state_key,
-            state_ttl: self.state_ttl,
-            max_body_bytes: self.max_body_bytes,
-            keep_alive: self.keep_alive,
-            work: Work::default(),
-            gate: self.gate.build()?,
-            limiter: self.rate_limit.map(Limiter::new),
-            on_error: self.on_error,
-            audit: self.audit.build(),
-        });
-        if let Some(changes) = &server.changes {
-            changes.add(&server);
-        }
-        Ok(McpServer(server))
-    }
-}
-
-fn entry(tool: &Tool, context: &Context) -> Result<Entry, ServerError> {
-    let name = || tool.name().to_owned();
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    if !(1..=MAX_NAME_BYTES).contains(&tool.name().len()) || !tool.name().bytes().all(allowed) {
-        return Err(ServerError::ToolName(name()));
-    }
-    if tool.is_client() {
-        return Err(ServerError::ClientTool(name()));
-    }
-    tool.check(context)?;
-    let headers = annotated(tool.input_schema()).map_err(|source| ServerError::ParamHeader {
-        tool: name(),
-        source,
-    })?;
-    let schema = tool.result_schema();
-    Ok(Entry {
-        tool: tool.clone(),
-        headers,
-        output: OutputShape {
-            declared: schema.is_some(),
-            wrapped: schema.is_some_and(|schema| !is_object(schema)),
-        },
-    })
 }
 
 struct FnSampler<F>(F);
