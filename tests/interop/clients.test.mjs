@@ -8,7 +8,8 @@ import { eventually, mcpHost, startMcpHost } from './host.mjs'
 
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 
-const CELL_MS = 30_000
+/** A Python takes seconds to start, and a cell starts several. */
+const CELL_MS = process.env.MCP_PYTHON ? 180_000 : 30_000
 
 const places = [
   { name: 'HTTP', at: (host, mode) => ({ url: `${host.url}/${mode}/mcp` }), caller: 'nobody' },

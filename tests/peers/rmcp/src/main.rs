@@ -1,14 +1,18 @@
 //! The client of `rmcp` as a program: one JSON command a line in, one JSON line out for each answer and event.
 //!
-//! `rmcp-client '{"url": "http://…", "token": "…"?, "version": "2025-06-18", "answers": {…}}'`, or `command`, a list, in
-//! place of `url`. `answers` has a result for `elicitation`, `sampling` and `roots`, as MCP
-//! words it; what is there is declared, and given whenever the server asks.
+//! ```text
+//! rmcp-client '{"url": "http://…", "token": "…"?, "version": "2025-06-18", "answers": {…}}'
+//! rmcp-client '{"command": ["program", "argument"], "version": "2026-07-28", "answers": {…}}'
+//! ```
 //!
-//! The tasks extension is declared as well, so a tool that is a task is called by `tools/call as a task`.
+//! `answers` has a result for `elicitation`, `sampling` and `roots`, as MCP words it; what is there is declared, and
+//! given whenever the server asks. The tasks extension is declared as well, so a tool that is a task is called by
+//! `tools/call as a task`.
 //!
 //! A command is `{"id": 1, "do": "tools/call", "params": {…}}`; `do` is an MCP method, `cancel` with the id of another
-//! command in `params`, or `close`. An answer is `{"id": 1, "result": …}` or `{"id": 1, "error": {"code", "message"}}`.
-//! An event is `{"event": "<method>", "params": …}`; the first is `connected` or `failed`.
+//! command in `params`, or `close`. An answer is `{"id": 1, "result": …}` or
+//! `{"id": 1, "error": {"code": …, "message": …}}`. An event is `{"event": "<method>", "params": …}`; the first is
+//! `connected` or `failed`.
 #![expect(deprecated, reason = "2025 has what the library gives up for 2026")]
 
 use std::{collections::HashMap, error::Error, rc::Rc};
