@@ -307,10 +307,10 @@ fn read_named(
 ) -> Option<()> {
     for pair in span.split(operator.separator()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let is_known = |known: &&Box<str>| ***known == *name || normalize(known) == name;
-        let name = names.iter().find(is_known)?;
+        let is_known = |known: &&str| *known == name || normalize(known) == name;
+        let name = names.iter().map(|known| &**known).find(is_known)?;
         let value = decode(value)?;
-        if values.insert(String::from(&**name), value).is_some() {
+        if values.insert(String::from(name), value).is_some() {
             return None;
         }
     }
