@@ -45,6 +45,14 @@ pub fn check(data: &[u8]) {
             .collect(),
     );
     assert_eq!(state.answers, answers, "an earlier answer stays");
+    // Some numbers have more digits, and some values more levels, than come back from JSON.
+    let state_again: Option<CallState> = serde_json::to_string(&state)
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok());
+    let arguments_again: Option<Value> = serde_json::from_str(&arguments.to_string()).ok();
+    if state_again.as_ref() != Some(&state) || arguments_again.as_ref() != Some(&arguments) {
+        return;
+    }
     let Ok(sealed) = state.seal(&key, &own, EXPIRES) else {
         assert!(data.len() > MAX_STATE_BYTES / 4);
         return;

@@ -39,12 +39,22 @@ fn is_plain(values: &Variables) -> bool {
         .all(|value| !value.is_empty() && !value.contains('%'))
 }
 
+/// Where reserved characters are not encoded, a value can look like what stands behind it.
+fn is_told_apart(template: &UriTemplate, values: &Variables) -> bool {
+    let text = template.as_str();
+    let has_punctuation = |value: &String| value.contains(|sign: char| sign.is_ascii_punctuation());
+    !text.contains("{+") && !text.contains("{#") || !values.values().any(has_punctuation)
+}
+
 fn matched(template: &UriTemplate, uri: &str, found: &Variables) {
-    assert_eq!(template.matches(&normalize(uri)).as_ref(), Some(found));
+    let normal = normalize(uri);
+    if normal.len() <= MAX_URI_BYTES {
+        assert_eq!(template.matches(&normal).as_ref(), Some(found));
+    }
     for name in found.keys() {
         assert!(template.variables().any(|known| known == name), "{name}");
     }
-    if is_plain(found) {
+    if is_plain(found) && is_told_apart(template, found) {
         let again = template.expand(found);
         if again.len() <= MAX_URI_BYTES {
             let read = template.matches(&again).expect("what it made it matches");
@@ -61,19 +71,14 @@ fn expanded(template: &UriTemplate, values: &Variables) {
     let uri = template.expand(values);
     assert!(uri.is_ascii());
     let all = template.variables().all(|name| values.contains_key(name));
-    if !all || !is_plain(values) || uri.len() > MAX_URI_BYTES {
-        return;
-    }
-    // Where reserved characters are not encoded, a value can look like what stands behind it.
-    let looks_plain = |value: &String| !value.contains(|sign: char| sign.is_ascii_punctuation());
-    let text = template.as_str();
-    if (text.contains("{+") || text.contains("{#")) && !values.values().all(looks_plain) {
+    let can_return = all && is_plain(values) && is_told_apart(template, values);
+    if !can_return || uri.len() > MAX_URI_BYTES {
         return;
     }
     let found = template.matches(&uri).expect("what it made it matches");
     // Which value a separator within it belongs to cannot be known, but the URI is the same; only
     // that `;name=` is read as well, which is written without the sign.
-    if !text.contains("{;") {
+    if !template.as_str().contains("{;") {
         assert_eq!(normalize(&template.expand(&found)), normalize(&uri));
     }
 }

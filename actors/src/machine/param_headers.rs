@@ -11,7 +11,7 @@ const ANNOTATION: &str = "x-mcp-header";
 /// Schemas nest; a path deeper than this is not followed and makes the tool invalid.
 const MAX_DEPTH: usize = 32;
 /// The largest integer that every JSON peer reads exactly.
-const MAX_SAFE_INTEGER: i64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// One annotated property.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ fn text(value: &Value) -> Option<String> {
         Value::Bool(flag) => Some(flag.to_string()),
         Value::Number(number) => {
             let integer = number.as_i64().or_else(|| whole(number.as_f64()?))?;
-            (integer.abs() <= MAX_SAFE_INTEGER).then(|| integer.to_string())
+            (integer.unsigned_abs() <= MAX_SAFE_INTEGER).then(|| integer.to_string())
         }
         _ => None,
     }
@@ -293,6 +293,8 @@ mod tests {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
         assert_eq!(mirrored(&headers, &arguments), expected);
-        assert_eq!(mirrored(&headers, &json!({})), vec![]);
+        for nothing in [json!({}), json!({"count": i64::MIN}), json!({"count": 1.5})] {
+            assert_eq!(mirrored(&headers, &nothing), vec![]);
+        }
     }
 }

@@ -65,14 +65,42 @@ fn holds(places: &Places, at: usize) -> bool {
     places.get(at).copied().unwrap_or_default()
 }
 
-/// Tells whether a value can end or begin here: not within an encoded character.
+/// Gives the first digit of the byte that is encoded here.
+fn digit(bytes: &[u8], at: Option<usize>) -> Option<u8> {
+    match bytes.get(at?..) {
+        Some([b'%', digit, ..]) => Some(*digit),
+        _ => None,
+    }
+}
+
+/// Tells whether the byte that is encoded here belongs to the character before: in UTF-8 those
+/// begin with the bits 10. No value begins so.
+fn follows(bytes: &[u8], at: usize) -> bool {
+    matches!(digit(bytes, Some(at)), Some(b'8' | b'9' | b'A' | b'B'))
+}
+
+/// Tells whether a value can end here: not within a character that is encoded.
 fn is_boundary(bytes: &[u8], at: usize) -> bool {
-    let is_percent = |at: Option<usize>| at.and_then(|at| bytes.get(at)) == Some(&b'%');
-    let within = is_percent(at.checked_sub(1)) || is_percent(at.checked_sub(2));
-    // The further bytes of a character in UTF-8 begin with the bits 10.
-    let continues =
-        is_percent(Some(at)) && matches!(bytes.get(at + 1), Some(b'8' | b'9' | b'A' | b'B'));
-    !within && !continues
+    let within = [1, 2].map(|before| digit(bytes, at.checked_sub(before)));
+    if within.iter().any(Option::is_some) {
+        return false;
+    }
+    // The first byte of a character says how many follow.
+    let mut following = 0;
+    let mut place = at;
+    while follows(bytes, place) {
+        let Some(before) = place.checked_sub(3) else {
+            return true;
+        };
+        place = before;
+        match digit(bytes, Some(place)) {
+            Some(b'C' | b'D') => return following >= 1,
+            Some(b'E') => return following >= 2,
+            Some(b'F') => return following >= 3,
+            _ => following += 1,
+        }
+    }
+    true
 }
 
 /// The names as they stand in a URI in normal form.
@@ -115,7 +143,7 @@ fn after_values(from: &Places, bytes: &[u8], operator: Operator, names: usize) -
         inside = match first {
             Some(first) if reached && byte == first => Some(0),
             // A value is one character at least.
-            None if reached => count(0, operator, names, byte),
+            None if reached && !follows(bytes, at) => count(0, operator, names, byte),
             _ => inside.and_then(|separators| count(separators, operator, names, byte)),
         };
     }
@@ -230,7 +258,7 @@ fn begin_of_values(
             Some(more) => separators = more,
             None => break,
         }
-        if reached && first.is_none() {
+        if reached && first.is_none() && !follows(bytes, at) {
             found = Some(at);
         }
     }

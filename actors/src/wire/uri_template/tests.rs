@@ -161,6 +161,7 @@ fn a_uri_matches_when_the_template_could_have_made_it() {
         ("notes://%7Eme/{id}", "notes://~me/1", Some(&[("id", "1")])),
         // Values end and begin between characters, however those are encoded.
         ("x://{a}{b}", "x://%C3%A9x", Some(&[("a", "é"), ("b", "x")])),
+        ("x://{a}%80", "x://%C3%A9%80", Some(&[("a", "é")])),
         // The names say which pairs belong to an expression.
         (
             "x://s{;a}{;b}",
