@@ -2,13 +2,18 @@
 //! the callers by a header.
 //!
 //! ```sh
-//! cargo run --example audited_server
+//! cargo run --example audited_server             # four requests, both sides printed
+//! cargo run --example audited_server -- --serve  # until ctrl-c; `x-user` names the caller
 //! ```
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
+#[path = "shared/host.rs"]
+mod host;
+
 use std::error::Error;
 
-use actix_web::{App, HttpResponse, HttpServer};
+use actix_web::HttpResponse;
+use host::Host;
 use roscius::{
     prelude::*,
     server::{RateLimit, Redaction},
@@ -62,15 +67,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let user = user.ok_or_else(|| HttpResponse::Unauthorized().finish())?;
         Ok(Options::new().auth_info(AuthInfo::new("", "bank-app").subject(user)))
     });
-    let http = HttpServer::new(move || App::new().service(routes.clone()))
-        .workers(1)
-        .tcp_nodelay(true)
-        .h1_allow_half_closed(false)
-        .bind(("127.0.0.1", 0))?;
-    let addr = *http.addrs().first().ok_or("no address")?;
-    let http = http.run();
-    let handle = http.handle();
-    let running = actix_web::rt::spawn(http);
+    let host = Host::mount(move |config| {
+        config.service(routes);
+    })?;
+    println!("server: {}", host.url);
+    if std::env::args().any(|arg| arg == "--serve") {
+        actix_web::rt::signal::ctrl_c().await?;
+        host.stop().await;
+        return Ok(());
+    }
 
     let client = awc::Client::default();
     for (user, pin) in [
@@ -83,14 +88,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let params = json!({"name": "transfer", "arguments": order});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         let sent = client
-            .post(format!("http://{addr}/mcp"))
+            .post(&host.url)
             .insert_header(("x-user", user))
             .insert_header(("mcp-protocol-version", "2025-11-25"))
             .send_json(&call)
             .await?;
         println!("{user}: {}", sent.status());
     }
-    handle.stop(true).await;
-    running.await??;
+    host.stop().await;
     Ok(())
 }

@@ -18,6 +18,7 @@ pub(crate) struct Host {
 impl Host {
     /// Serves an MCP server at `/mcp`. With `--serve` it goes on until ctrl-c, and then there is
     /// nothing left to show.
+    #[allow(dead_code, reason = "an example may mount routes of its own")]
     pub(crate) async fn start(server: &McpServer) -> Result<Option<Self>, Box<dyn Error>> {
         let host = Self::mount(web::mcp("/mcp", server))?;
         println!("server: {}", host.url);
