@@ -15,8 +15,9 @@ const MAX_NAME_BYTES: usize = 128;
 /// Arguments larger than this, as JSON text, are told by their shape only: an audit trail must not
 /// grow as a client likes.
 const MAX_VALUES_BYTES: usize = 64 * 1024;
-/// Schemas that apply to one value, through references and combinations.
-const MAX_SCHEMAS: usize = 64;
+/// Schemas that apply to one value, through references and combinations. A value to which more
+/// apply is taken out, for any of them might mark it.
+const MAX_SCHEMAS: usize = 256;
 
 /// What is told of arguments.
 ///
@@ -68,7 +69,7 @@ impl Redaction {
         let none = Value::Bool(true);
         let root = schema.unwrap_or(&none);
         let hidden: Vec<&[String]> = self.hidden.iter().map(Vec::as_slice).collect();
-        redact(&mut told, &applying(vec![root], root), root, &hidden);
+        redact(&mut told, vec![root], root, &hidden);
         told
     }
 }
@@ -114,25 +115,30 @@ pub fn cut(text: &str, most_bytes: usize) -> &str {
 
 /// Takes secrets out of a value to which the schemas apply; `hidden` holds what is left of the
 /// pointers that lead here.
-fn redact(value: &mut Value, schemas: &[&Value], root: &Value, hidden: &[&[String]]) {
-    let secret = schemas.iter().any(|schema| is_secret(schema));
-    if secret || hidden.iter().any(|rest| rest.is_empty()) {
+fn redact(value: &mut Value, schemas: Vec<&Value>, root: &Value, hidden: &[&[String]]) {
+    let open = applying(schemas, root)
+        .filter(|schemas| !schemas.iter().any(|schema| is_secret(schema)))
+        .filter(|_| !hidden.iter().any(|rest| rest.is_empty()));
+    let Some(schemas) = open else {
         *value = Value::from(REDACTED);
         return;
-    }
+    };
     match value {
         Value::Object(members) => {
             for (name, member) in members {
                 let below = schemas.iter().flat_map(|schema| of_member(schema, name));
-                let below = applying(below.collect(), root);
-                redact(member, &below, root, &step(hidden, name));
+                redact(member, below.collect(), root, &step(hidden, name));
             }
         }
         Value::Array(elements) => {
             for (at, element) in elements.iter_mut().enumerate() {
                 let below = schemas.iter().flat_map(|schema| of_element(schema, at));
-                let below = applying(below.collect(), root);
-                redact(element, &below, root, &step(hidden, &at.to_string()));
+                redact(
+                    element,
+                    below.collect(),
+                    root,
+                    &step(hidden, &at.to_string()),
+                );
             }
         }
         _ => {}
@@ -153,33 +159,39 @@ fn is_secret(schema: &Value) -> bool {
     write_only == Some(true) || format == Some("password")
 }
 
-/// Adds to schemas what they refer to and what they are combined of.
-fn applying<'a>(mut schemas: Vec<&'a Value>, root: &'a Value) -> Vec<&'a Value> {
+/// Adds to schemas what they refer to and what they are combined of; nothing if those are too many
+/// to be looked at.
+fn applying<'a>(mut schemas: Vec<&'a Value>, root: &'a Value) -> Option<Vec<&'a Value>> {
     let mut at = 0;
-    while let Some(schema) = schemas.get(at).copied()
-        && schemas.len() < MAX_SCHEMAS
-    {
+    while let Some(schema) = schemas.get(at).copied() {
+        if schemas.len() > MAX_SCHEMAS {
+            return None;
+        }
         at += 1;
         let reference = schema.get("$ref").and_then(Value::as_str);
         let target = reference.and_then(|text| root.pointer(text.strip_prefix('#')?));
         let either = ["allOf", "anyOf", "oneOf"].into_iter();
         let either = either.filter_map(|keyword| schema.get(keyword)?.as_array());
-        let branches = ["then", "else"].into_iter();
+        let branches = ["if", "then", "else", "not"].into_iter();
         let branches = branches.filter_map(|keyword| schema.get(keyword));
-        for found in target.into_iter().chain(either.flatten()).chain(branches) {
+        let dependent = schema.get("dependentSchemas").and_then(Value::as_object);
+        let dependent = dependent.into_iter().flat_map(Map::values);
+        let combined = either.flatten().chain(branches).chain(dependent);
+        for found in target.into_iter().chain(combined) {
             if !schemas.iter().any(|known| std::ptr::eq(*known, found)) {
                 schemas.push(found);
             }
         }
     }
-    schemas
+    Some(schemas)
 }
 
 /// Gives the schemas of a member. Which patterns fit is not asked: each one may.
 fn of_member<'a>(schema: &'a Value, name: &str) -> Vec<&'a Value> {
     let own = schema.get("properties").and_then(|own| own.get(name));
     let patterns = schema.get("patternProperties").and_then(Value::as_object);
-    let others = schema.get("additionalProperties");
+    let others = ["additionalProperties", "unevaluatedProperties"].into_iter();
+    let others = others.filter_map(|keyword| schema.get(keyword));
     let others = others.filter(|_| own.is_none());
     let patterns = patterns.into_iter().flat_map(Map::values);
     own.into_iter().chain(patterns).chain(others).collect()
@@ -187,8 +199,11 @@ fn of_member<'a>(schema: &'a Value, name: &str) -> Vec<&'a Value> {
 
 fn of_element(schema: &Value, at: usize) -> Vec<&Value> {
     let first = schema.get("prefixItems").and_then(|items| items.get(at));
-    let rest = schema.get("items").filter(|_| first.is_none());
-    first.into_iter().chain(rest).collect()
+    let rest = ["items", "unevaluatedItems"].into_iter();
+    let rest = rest.filter_map(|keyword| schema.get(keyword));
+    let rest = rest.filter(|_| first.is_none());
+    let any = schema.get("contains");
+    first.into_iter().chain(rest).chain(any).collect()
 }
 
 #[cfg(test)]
@@ -274,5 +289,49 @@ mod tests {
         let arguments = json!({"text": "x".repeat(MAX_VALUES_BYTES)}).to_string();
         let told = Redaction::values().tell(&arguments, None);
         assert_eq!(told, json!({"text": "string"}));
+    }
+
+    #[test]
+    fn a_secret_is_hidden_however_the_schema_leads_to_it() {
+        let secret = json!({"type": "string", "writeOnly": true});
+        let holds = json!({"properties": {"pin": secret}});
+        for schema in [
+            json!({"if": holds}),
+            json!({"dependentSchemas": {"user": holds}}),
+            json!({"unevaluatedProperties": secret}),
+            json!({"not": {"not": holds}}),
+        ] {
+            let told = Redaction::values().tell(r#"{"user":1,"pin":"1234"}"#, Some(&schema));
+            assert_eq!(told["pin"], json!(REDACTED), "{schema}");
+        }
+        for schema in [
+            json!({"contains": secret}),
+            json!({"unevaluatedItems": secret}),
+        ] {
+            let schema = json!({"properties": {"pins": schema}});
+            let told = Redaction::values().tell(r#"{"pins":["1234"]}"#, Some(&schema));
+            assert_eq!(told["pins"], json!([REDACTED]), "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_secret_of_the_last_of_many_alternatives_is_hidden() {
+        let mut defs = Map::new();
+        let mut alternatives = Vec::new();
+        for at in 0..200 {
+            let field = format!("pin{at}");
+            let own = json!({"properties": {field: {"type": "string", "writeOnly": true}}});
+            defs.insert(format!("of{at}"), own);
+            alternatives.push(json!({"$ref": format!("#/$defs/of{at}")}));
+        }
+        let schema = json!({"oneOf": alternatives, "$defs": defs});
+        for at in [0, 63, 64, 199] {
+            let field = format!("pin{at}");
+            let arguments = json!({field.clone(): "1234"}).to_string();
+            let told = Redaction::values()
+                .tell(&arguments, Some(&schema))
+                .to_string();
+            assert!(!told.contains("1234"), "{told}");
+        }
     }
 }
