@@ -10,6 +10,9 @@ use super::schema;
 
 /// The formats that MCP knows in a form.
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
+/// What a type has beside its fields if it is an enum with data, or holds one among them: fields
+/// that no flat form can ask for.
+const COMBINED: [&str; 5] = ["oneOf", "anyOf", "allOf", "$ref", "patternProperties"];
 /// How often one schema may refer to another. A type that holds itself would never end.
 const MAX_REFERENCES: usize = 16;
 
@@ -60,6 +63,10 @@ pub fn of<T: JsonSchema + ?Sized>() -> Result<Form, FormError> {
         return Err(FormError::NotAnObject);
     }
     let fields = checked.get("properties").and_then(Value::as_object);
+    let is_map = fields.is_none() && checked.get("additionalProperties").is_some_and(is_open);
+    if is_map || COMBINED.iter().any(|key| checked.get(*key).is_some()) {
+        return Err(FormError::NotAnObject);
+    }
     let mut properties = Map::new();
     for (name, field) in fields.into_iter().flatten() {
         let primitive = primitive(field, defs).map_err(|reason| FormError::Member {
@@ -78,6 +85,11 @@ pub fn of<T: JsonSchema + ?Sized>() -> Result<Form, FormError> {
         requested: Value::Object(requested),
         checked,
     })
+}
+
+/// Tells whether a schema lets anything through at all.
+fn is_open(schema: &Value) -> bool {
+    schema != &Value::Bool(false)
 }
 
 /// Follows references, and takes away the null of an `Option`.

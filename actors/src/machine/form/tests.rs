@@ -189,3 +189,82 @@ fn the_older_version_gets_names_beside_choices() {
     let error = of_2025_06_18(&mut of::<Trip>().unwrap().requested).unwrap_err();
     assert!(error.to_string().contains("`classes`"), "{error}");
 }
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Tagged {
+    Train { seat: String },
+    Plane { airport: String },
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Flat {
+    name: String,
+    #[serde(flatten)]
+    trip: Tagged,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Optional {
+    name: String,
+    #[serde(flatten)]
+    trip: Option<Inner>,
+}
+
+#[test]
+fn a_type_that_no_answer_could_fit_is_no_form() {
+    for error in [
+        of::<Tagged>().err(),
+        of::<Flat>().err(),
+        of::<Optional>().err(),
+        of::<std::collections::HashMap<String, String>>().err(),
+        of::<std::collections::BTreeMap<String, Value>>().err(),
+    ] {
+        assert_eq!(error, Some(FormError::NotAnObject));
+    }
+}
+
+#[test]
+fn odd_fields_are_forms() {
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Rest {
+        name: String,
+        #[serde(flatten)]
+        rest: std::collections::HashMap<String, Value>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Odd {
+        twice: Option<Option<u8>>,
+        boxed: Option<Box<Meal>>,
+        large: i128,
+        larger: u128,
+        letter: char,
+        one: [Class2; 1],
+        both: Option<Option<Vec<Meal>>>,
+    }
+    let form = of::<Odd>().unwrap().requested;
+    let kinds = [
+        ("twice", "integer"),
+        ("boxed", "string"),
+        ("large", "integer"),
+        ("larger", "integer"),
+        ("letter", "string"),
+        ("one", "array"),
+        ("both", "array"),
+    ];
+    for (name, kind) in kinds {
+        assert_eq!(form["properties"][name]["type"], kind, "{name}");
+    }
+    assert_eq!(
+        form["required"],
+        json!(["large", "larger", "letter", "one"])
+    );
+    let rest = of::<Rest>().unwrap().requested;
+    assert_eq!(rest["properties"], json!({"name": {"type": "string"}}));
+    assert_eq!(of::<Nothing>().unwrap().requested["properties"], json!({}));
+}
