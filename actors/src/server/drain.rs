@@ -22,6 +22,8 @@ pub(super) struct Work {
     running: AtomicUsize,
     /// Calls whose clients have gone.
     left: AtomicUsize,
+    /// Requests that only wait, whose clients have gone.
+    left_waiting: AtomicUsize,
     idle: Notify,
     /// Cancelled when the deadline of the drain is over: every call ends now.
     closing: CancellationToken,
@@ -56,29 +58,46 @@ impl InFlight {
         &self.server
     }
 
-    /// Counts the call as one whose client has gone; nothing when there are too many of them.
-    pub(super) fn leave(&self) -> Option<Left> {
-        Left::take(&self.server)
+    /// Counts the call as one whose client has gone; nothing when there are too many of them. What
+    /// only waits costs nothing to begin, so it cannot take the place of calls.
+    pub(super) fn leave(&self, waits: bool) -> Option<Left> {
+        Left::count(&self.server, waits)
     }
 }
 
 /// Counts a call whose client has gone while it lives.
-pub(super) struct Left(Arc<Inner>);
+pub(super) struct Left {
+    server: Arc<Inner>,
+    waits: bool,
+}
 
 impl Left {
     pub(super) fn take(server: &Arc<Inner>) -> Option<Self> {
-        let left = &server.work.left;
+        Self::count(server, false)
+    }
+
+    fn count(server: &Arc<Inner>, waits: bool) -> Option<Self> {
+        let left = Self::counter(server, waits);
         if left.fetch_add(1, Ordering::AcqRel) >= MAX_LEFT {
             left.fetch_sub(1, Ordering::AcqRel);
             return None;
         }
-        Some(Self(Arc::clone(server)))
+        let server = Arc::clone(server);
+        Some(Self { server, waits })
+    }
+
+    fn counter(server: &Inner, waits: bool) -> &AtomicUsize {
+        if waits {
+            &server.work.left_waiting
+        } else {
+            &server.work.left
+        }
     }
 }
 
 impl Drop for Left {
     fn drop(&mut self) {
-        self.0.work.left.fetch_sub(1, Ordering::AcqRel);
+        Self::counter(&self.server, self.waits).fetch_sub(1, Ordering::AcqRel);
     }
 }
 

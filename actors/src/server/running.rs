@@ -174,7 +174,7 @@ impl Running {
         if self.era.is_modern() || !comes_back {
             return None;
         }
-        let left = self.work.leave()?;
+        let left = self.work.leave(self.waits)?;
         Some(Box::pin(async move {
             let (_, response) = poll_fn(|cx| self.poll(cx)).await;
             let lane = self.session.as_ref().and_then(|call| call.lane.as_ref());
