@@ -68,9 +68,11 @@ impl Wording {
                 total,
                 message,
             } => {
-                if progress.partial_cmp(&self.last_progress) != Some(std::cmp::Ordering::Greater) {
+                // JSON has no other numbers.
+                if !progress.is_finite() || progress <= self.last_progress {
                     return None;
                 }
+                let total = total.filter(|total| total.is_finite());
                 self.last_progress = progress;
                 let message = self.progress_message(progress, total, message);
                 Some(self.bytes(message))
