@@ -12,6 +12,7 @@ mod refusals;
 mod resources;
 mod skills;
 mod streams;
+mod task_faults;
 mod task_life;
 mod tasks_2025;
 mod tasks_2026;

@@ -266,15 +266,17 @@ impl Listeners {
 
     /// Says how a task stands now, to those who listen to it.
     pub(super) fn tell_task(&self, key: &tasks::Key, task: &Task) {
+        let mut told = None;
         for listener in &*self.listeners() {
             if !listener.filter.tasks.contains(key) {
                 continue;
             }
-            let mut params = tasks::detailed(task);
+            let params = told.get_or_insert_with(|| tasks::detailed(task));
             let meta = json!({SUBSCRIPTION_ID: listener.id});
-            params.insert("_meta".to_owned(), meta);
-            let message = json!({"jsonrpc": "2.0", "method": NOTIFICATION, "params": params});
-            let message = one_event(message.to_string().as_bytes());
+            let message = format!(
+                r#"{{"jsonrpc":"2.0","method":"{NOTIFICATION}","params":{{{params},"_meta":{meta}}}}}"#
+            );
+            let message = one_event(message.as_bytes());
             if listener.events.try_send(message).is_err() {
                 tracing::debug!("a notification was dropped");
             }

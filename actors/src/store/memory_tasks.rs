@@ -108,6 +108,11 @@ impl MemoryTasks {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Tells whether the time of a task is not over. Its server forgets it then, unless that is gone.
+    fn is_due(&self, record: &TaskRecord) -> bool {
+        record.task.expires_at() > self.clock.now_ms()
+    }
+
     fn put(&self, record: Arc<TaskRecord>) -> Result<(), TaskStoreError> {
         let mut tasks = self.tasks();
         if !tasks.has_room(&record.scope, self.limits) {
@@ -158,15 +163,16 @@ impl TaskStore for MemoryTasks {
         id: &'a TaskId,
     ) -> TaskFuture<'a, Option<Arc<TaskRecord>>> {
         let tasks = self.tasks();
-        let found = tasks.scopes.get(scope).and_then(|own| own.get(id)).cloned();
-        ready(Ok(found))
+        let found = tasks.scopes.get(scope).and_then(|own| own.get(id));
+        ready(Ok(found.filter(|record| self.is_due(record)).cloned()))
     }
 
     fn list<'a>(&'a self, scope: &'a TaskScope) -> TaskFuture<'a, Vec<Arc<TaskRecord>>> {
         let tasks = self.tasks();
         let own = tasks.scopes.get(scope);
-        let listed = own.map(|own| own.values().cloned().collect());
-        ready(Ok(listed.unwrap_or_default()))
+        let own = own.into_iter().flat_map(IndexMap::values);
+        let kept = own.filter(|record| self.is_due(record));
+        ready(Ok(kept.cloned().collect()))
     }
 
     fn remove<'a>(&'a self, scope: &'a TaskScope, id: &'a TaskId) -> TaskFuture<'a, ()> {
@@ -225,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_task_is_found_in_its_scope_only() {
-        let store = MemoryTasks::new();
+        let (store, _clock) = store(4, 4);
         now(store.insert(record("ada", "1", 0))).unwrap();
         let id = TaskId::from("1");
         assert!(now(store.get(&scope("ada"), &id)).unwrap().is_some());
@@ -265,6 +271,19 @@ mod tests {
         clock.advance(Duration::from_secs(1));
         now(store.insert(record("bob", "8", 1_000))).unwrap();
         assert_eq!(store.kept(), 1);
+    }
+
+    #[test]
+    fn a_task_that_its_server_has_left_behind_is_found_no_longer_than_its_time() {
+        let (store, clock) = store(4, 4);
+        now(store.insert(record("ada", "1", 0))).unwrap();
+        let id = TaskId::from("1");
+        clock.advance(Duration::from_millis(999));
+        assert!(now(store.get(&scope("ada"), &id)).unwrap().is_some());
+        assert_eq!(now(store.list(&scope("ada"))).unwrap().len(), 1);
+        clock.advance(Duration::from_millis(1));
+        assert!(now(store.get(&scope("ada"), &id)).unwrap().is_none());
+        assert!(now(store.list(&scope("ada"))).unwrap().is_empty());
     }
 
     #[test]

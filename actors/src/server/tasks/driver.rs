@@ -104,7 +104,7 @@ impl Driver {
             seat: Seat::take(server, tasks, &plan.live),
             record: TaskRecord::clone(&plan.live.record()),
             ends: plan.ends,
-            expires: Instant::now() + plan.ttl,
+            expires: later(plan.ttl),
             cancel: plan.cancel,
             outcomes: plan.outcomes,
             open: HashMap::new(),
@@ -159,7 +159,10 @@ impl Driver {
                     let _ = done.send(true);
                     break Step::Forget;
                 }
-                Step::Told(command) => self.handle(command, tasks).await,
+                Step::Told(command) => {
+                    self.handle(command, tasks).await;
+                    self.close_given_up(tasks).await;
+                }
                 last => break last,
             }
         };
@@ -260,6 +263,17 @@ impl Driver {
         }
     }
 
+    /// Closes the questions that nobody waits for: a function can give up more at once than there
+    /// is room to say.
+    async fn close_given_up(&mut self, tasks: &Tasks) {
+        let open = self.open.iter();
+        let given_up = open.filter(|(_, open)| open.answer.is_closed());
+        let keys: Vec<String> = given_up.map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            self.close(&key, tasks).await;
+        }
+    }
+
     /// Takes the answers to open questions; those to others are ignored.
     async fn answer(
         &mut self,
@@ -323,6 +337,13 @@ fn count(end: &TaskEnd) {
 
 fn now() -> u64 {
     SystemClock.now_ms()
+}
+
+/// Gives when a time is over that begins now; one that no clock can tell is as good as endless.
+fn later(time: Duration) -> Instant {
+    const ENDLESS: Duration = Duration::from_hours(24 * 365 * 30);
+    let now = Instant::now();
+    now.checked_add(time).unwrap_or_else(|| now + ENDLESS)
 }
 
 /// Counts the task while its driver lives, and lets it be found.

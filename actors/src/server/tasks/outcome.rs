@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     machine::{
         era::Era,
+        redaction::cut,
         task::{TaskEnd, TaskEra},
     },
     server::{Inner, OutputShape, ServerFault, reply::ResultWriter, running::refused},
@@ -14,6 +15,9 @@ use crate::{
         version::V2025_11_25,
     },
 };
+
+/// The most that a status says: it stands in every listing, and the result has the rest.
+const MAX_MESSAGE_BYTES: usize = 1024;
 
 /// Writes what a task keeps.
 pub(super) struct Outcomes {
@@ -33,17 +37,30 @@ impl Outcomes {
         most_bytes: usize,
         outcome: ToolOutcome,
     ) -> (TaskEnd, Option<String>) {
+        let (end, message) = self.end(server, most_bytes, outcome);
+        let short = |message: String| cut(&message, MAX_MESSAGE_BYTES).to_owned();
+        (end, message.map(short))
+    }
+
+    fn end(
+        &self,
+        server: &Inner,
+        most_bytes: usize,
+        outcome: ToolOutcome,
+    ) -> (TaskEnd, Option<String>) {
         let (json, failure) = match outcome {
             ToolOutcome::Done(output) => {
                 let failure = failure(&output);
                 (self.writer(server).output(output), failure)
             }
             ToolOutcome::Failed(error) => {
-                if let Some(error) = self.protocol_error(server, &error) {
+                if let Some(mut error) = self.protocol_error(server, &error) {
                     let message = error.message.to_string();
+                    error.message = cut(&message, most_bytes).to_owned().into();
                     return (TaskEnd::Error(error), Some(message));
                 }
-                return self.failed(server, error.message());
+                let why = error.message();
+                (self.writer(server).failure(why), Some(why.to_owned()))
             }
             ToolOutcome::NeedsInput(_) => {
                 let why = "a task cannot be called again: ask with request_form instead";

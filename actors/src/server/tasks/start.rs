@@ -59,7 +59,8 @@ pub(in crate::server) enum Plan {
 
 #[derive(Default, Deserialize)]
 struct Wish {
-    ttl: Option<i64>,
+    /// A whole number, however it is written: 6e4 is one.
+    ttl: Option<f64>,
 }
 
 /// Decides what becomes of a call.
@@ -114,10 +115,16 @@ fn plan_core(tasks: &Tasks, call: &Call<'_>, support: TaskSupport) -> Plan {
 /// Reads the time that a client asks for; nothing if it cannot be read.
 fn ttl(wish: &RawValue) -> Option<Option<u64>> {
     let Obj(wish) = serde_json::from_str::<Obj<Wish>>(wish.get()).ok()?;
-    match wish.ttl {
-        None => Some(None),
-        Some(ttl) => u64::try_from(ttl).ok().map(Some),
-    }
+    let Some(ttl) = wish.ttl else {
+        return Some(None);
+    };
+    let is_whole = ttl >= 0.0 && ttl.fract() == 0.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number that is not negative; more than fits is the most there is"
+    )]
+    is_whole.then_some(Some(ttl as u64))
 }
 
 /// A task that is about to begin.

@@ -38,25 +38,24 @@ pub(super) fn fields(task: &Task) -> Map<String, Value> {
     fields
 }
 
-/// 2026: gives `DetailedTask`, with what the task waits for or has come to.
-pub(in crate::server) fn detailed(task: &Task) -> Map<String, Value> {
+/// 2026: writes the members of `DetailedTask`, with what the task waits for or has come to.
+pub(in crate::server) fn detailed(task: &Task) -> String {
     let mut fields = fields(task);
     if task.status() == TaskStatus::InputRequired {
         let questions = task.questions().clone();
         let requests = questions.into_iter().collect::<Map<_, _>>();
         fields.insert("inputRequests".to_owned(), Value::Object(requests));
     }
-    match task.end() {
-        Some(TaskEnd::Result { json, .. }) => {
-            let result = serde_json::from_str(json).unwrap_or_default();
-            fields.insert("result".to_owned(), result);
-        }
-        Some(TaskEnd::Error(error)) => {
-            fields.insert("error".to_owned(), json!(error));
-        }
-        None => {}
+    if let Some(TaskEnd::Error(error)) = task.end() {
+        fields.insert("error".to_owned(), json!(error));
     }
-    fields
+    let mut text = text(fields);
+    if let Some(TaskEnd::Result { json, .. }) = task.end() {
+        // As it stands: numbers and depths that a `Value` does not hold are the client's to read.
+        text.push_str(",\"result\":");
+        text.push_str(json);
+    }
+    text
 }
 
 /// The answer to a call that has become a task.
@@ -67,17 +66,21 @@ pub(super) fn created(task: &Task) -> Members {
         fields.insert("task".to_owned(), task);
     }
     Members {
+        text: text(fields),
         is_task: true,
-        ..members(fields)
+        ..Members::default()
     }
 }
 
 /// The answer to a request for a task as it is.
 pub(super) fn found(task: &Task) -> Members {
-    members(match task.era() {
-        TaskEra::Core => fields(task),
-        TaskEra::Extension => detailed(task),
-    })
+    Members {
+        text: match task.era() {
+            TaskEra::Core => text(fields(task)),
+            TaskEra::Extension => detailed(task),
+        },
+        ..Members::default()
+    }
 }
 
 /// 2025: the answer to `tasks/result`: what the call would have given, and which task it is of.
@@ -105,15 +108,13 @@ pub(super) fn payload(task: &Task, json: &str) -> Members {
     }
 }
 
-fn members(fields: Map<String, Value>) -> Members {
+/// Writes members without the braces round them.
+fn text(fields: Map<String, Value>) -> String {
     let text = Value::Object(fields).to_string();
     let inside = text
         .strip_prefix('{')
         .and_then(|text| text.strip_suffix('}'));
-    Members {
-        text: inside.unwrap_or_default().to_owned(),
-        ..Members::default()
-    }
+    inside.unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]
