@@ -216,7 +216,6 @@ fn a_type_that_no_answer_could_fit_is_no_form() {
     for error in [
         of::<Tagged>().err(),
         of::<Flat>().err(),
-        of::<Optional>().err(),
         of::<std::collections::HashMap<String, String>>().err(),
         of::<std::collections::BTreeMap<String, Value>>().err(),
     ] {
@@ -266,5 +265,8 @@ fn odd_fields_are_forms() {
     );
     let rest = of::<Rest>().unwrap().requested;
     assert_eq!(rest["properties"], json!({"name": {"type": "string"}}));
+    let optional = of::<Optional>().unwrap().requested;
+    assert_eq!(optional["properties"]["a"], json!({"type": "string"}));
+    assert_eq!(optional["required"], json!(["name"]));
     assert_eq!(of::<Nothing>().unwrap().requested["properties"], json!({}));
 }
