@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The client's ends of the pipes.
 pub(crate) struct Pipes {
     pub(crate) input: Option<DuplexStream>,
-    output: BufReader<DuplexStream>,
+    pub(crate) output: BufReader<DuplexStream>,
 }
 
 impl Pipes {

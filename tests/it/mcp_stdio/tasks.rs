@@ -1,7 +1,11 @@
 //! Tasks of a server on a pair of pipes.
 
-use roscius::{prelude::*, server::McpServerBuilder};
+use roscius::{
+    prelude::*,
+    server::{McpServerBuilder, serve_io},
+};
 use serde_json::{Value, json};
+use tokio::io::{AsyncWriteExt as _, BufReader, duplex};
 
 use super::{Pipes, initialize, legacy, modern, serve};
 
@@ -100,9 +104,45 @@ async fn a_task_of_a_session_asks_on_the_same_pipe_and_ends_with_it() {
         let result = until(&mut pipes, |message| message["id"] == 2).await;
         assert_eq!(result["result"]["content"][0]["text"], r#"{"sure":true}"#);
         pipes.send(legacy(3, "tools/call", begin("asks"))).await;
-        until(&mut pipes, |message| message["id"] == 3).await;
+        // Both, in any order: what is written to a pipe that nobody reads is an error.
+        let awaited =
+            |message: &Value| message["id"] == 3 || message["method"] == "elicitation/create";
+        until(&mut pipes, awaited).await;
+        until(&mut pipes, awaited).await;
     })
     .await
     .unwrap();
+    crate::served::eventually("no task is left", || watched.open_tasks() == 0);
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_pipe_however_that_ends() {
+    let server = builder().sessions(Sessions::Memory).build().unwrap();
+    let (input, theirs) = duplex(1 << 20);
+    let (ours, output) = duplex(1 << 20);
+    let mut pipes = Pipes {
+        input: Some(input),
+        output: BufReader::new(output),
+    };
+    let client = async move {
+        pipes.ask(initialize("2025-11-25")).await;
+        pipes.send(legacy(1, "tools/call", begin("asks"))).await;
+        until(&mut pipes, |message| {
+            message["method"] == "elicitation/create"
+        })
+        .await;
+        let Pipes { mut input, output } = pipes;
+        drop(output);
+        let ping = legacy(2, "ping", json!({})).to_string() + "\n";
+        let input = input.as_mut().unwrap();
+        input.write_all(ping.as_bytes()).await.unwrap();
+        std::future::pending::<McpServer>().await
+    };
+    let watched = server.clone();
+    let served = tokio::select! {
+        served = serve_io(server, theirs, ours) => served,
+        _ = client => unreachable!("it waits for the server"),
+    };
+    assert!(served.is_err());
     crate::served::eventually("no task is left", || watched.open_tasks() == 0);
 }

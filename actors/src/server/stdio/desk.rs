@@ -122,10 +122,16 @@ impl Desk {
                 tracing::debug!("calls are cancelled: the client has ended the input");
             }
         }
-        if self.session.is_some() {
-            drop(self.handle(Method::Delete, b"").await);
-        }
+        self.end_session();
         self.running.clear();
+    }
+
+    /// Nobody can come back to a session whose pipe is gone.
+    fn end_session(&mut self) {
+        if self.session.is_some() {
+            drop(self.handle(Method::Delete, b""));
+            self.session = None;
+        }
     }
 
     fn handle(&self, method: Method, body: &[u8]) -> Handling {
@@ -245,5 +251,11 @@ impl Desk {
 
     async fn send(&self, response: Response) {
         forward(response, &self.output).await;
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.end_session();
     }
 }
