@@ -82,6 +82,9 @@ fn digest_value(digest: &mut Sha256, value: &Value) {
             {
                 digest.update(exact.to_be_bytes());
             }
+            if let Some(exact) = number.as_u64().filter(|_| number.as_i64().is_none()) {
+                digest.update(exact.to_be_bytes());
+            }
         }
         other => digest.update(other.to_string()),
     }
@@ -172,6 +175,15 @@ mod tests {
         assert_eq!(open(&anna, "u", &arguments, 1), tampered);
         assert_eq!(open(&anna, "t", &json!({"a":2,"b":["x"]}), 1), tampered);
         assert_eq!(open(&anna, "t", &json!({"a":1,"b":"x"}), 1), tampered);
+    }
+
+    #[test]
+    fn numbers_that_are_one_double_are_not_one_argument() {
+        let of = |number: Value| binding(&Owner::ANONYMOUS, "t", &json!({"n": number}));
+        assert_ne!(of(json!(u64::MAX)), of(json!(u64::MAX - 1)));
+        assert_ne!(of(json!(i64::MAX)), of(json!(i64::MAX - 1)));
+        assert_ne!(of(json!(i64::MIN)), of(json!(i64::MIN + 1)));
+        assert_eq!(of(json!(5)), of(json!(5.0)));
     }
 
     #[test]
