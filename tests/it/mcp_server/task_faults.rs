@@ -522,3 +522,34 @@ fn a_failure_keeps_no_more_than_a_result_may_and_its_status_is_short() {
         }
     });
 }
+
+#[test]
+fn a_function_whose_task_cannot_begin_is_told_to_stop() {
+    paused(async {
+        let heard = Arc::new(std::sync::Mutex::new(None));
+        let seen = Arc::clone(&heard);
+        let server = McpServer::new("tasks", "1.0.0")
+            .tasks_extension(true)
+            .task_limits(TaskLimits::new().max_tasks(0))
+            .tool(
+                Tool::new("told", move |cx: ToolCx| {
+                    *seen.lock().unwrap() = Some(cx.cancelled().clone());
+                    async move {
+                        cx.begin_task();
+                        std::future::pending::<String>().await
+                    }
+                })
+                .task()
+                .begins_task(),
+            )
+            .build()
+            .unwrap();
+        let call = json!({"name": "told", "arguments": {}});
+        let refused = read(&modern(&server, "tools/call", call).await);
+        assert_eq!(refused["error"]["code"], -32603, "{refused}");
+        settle().await;
+        let token = heard.lock().unwrap().take().unwrap();
+        assert!(token.is_cancelled());
+        assert_eq!((server.open_tasks(), server.running_calls()), (0, 0));
+    });
+}

@@ -13,7 +13,7 @@ use tokio::{
     sync::oneshot,
     time::{Instant, sleep_until},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
     Tasks,
@@ -61,6 +61,8 @@ pub(super) struct Driver {
     record: TaskRecord,
     expires: Instant,
     cancel: CancellationToken,
+    /// However the task goes, what its function has left on other threads hears of it.
+    _gone: DropGuard,
     outcomes: Outcomes,
     open: HashMap<String, Open>,
     in_session: Option<InSession>,
@@ -105,6 +107,7 @@ impl Driver {
             record: TaskRecord::clone(&plan.live.record()),
             ends: plan.ends,
             expires: later(plan.ttl),
+            _gone: plan.cancel.clone().drop_guard(),
             cancel: plan.cancel,
             outcomes: plan.outcomes,
             open: HashMap::new(),
