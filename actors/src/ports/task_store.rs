@@ -45,6 +45,9 @@ pub enum TaskStoreError {
     /// There are as many as there may be, of this caller or in all.
     #[error("too many tasks are kept")]
     Full,
+    /// The store has not answered for five seconds.
+    #[error("the task store does not answer")]
+    TimedOut,
     /// The store's own storage has failed.
     #[error("the task store failed")]
     Failed(#[source] Arc<dyn std::error::Error + Send + Sync>),

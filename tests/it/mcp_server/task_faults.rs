@@ -3,12 +3,16 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use actix::System;
+use futures_util::future::pending;
 use roscius::{
+    ports::task_store::{TaskFuture, TaskRecord, TaskScope, TaskStore},
     prelude::*,
     server::{Response, TaskLimits},
+    store::memory_tasks::MemoryTasks,
     wire::{
         content::CallToolResult,
         http::{Body, Head, Method, Request},
+        ids::TaskId,
     },
 };
 use schemars::JsonSchema;
@@ -206,6 +210,8 @@ fn a_server_may_keep_its_tasks_for_ever() {
             .build()
             .unwrap();
         let id = begin(&server, "hi").await;
+        let found = read(&modern(&server, "tasks/get", json!({"taskId": id})).await);
+        assert_eq!(found["result"].get("ttlMs"), Some(&json!(null)), "{found}");
         tokio::time::advance(1_000_000 * SECOND).await;
         let result = result_of(&server, &id).await;
         assert!(result.get().contains("hi"));
@@ -550,6 +556,56 @@ fn a_function_whose_task_cannot_begin_is_told_to_stop() {
         settle().await;
         let token = heard.lock().unwrap().take().unwrap();
         assert!(token.is_cancelled());
+        assert_eq!((server.open_tasks(), server.running_calls()), (0, 0));
+    });
+}
+
+/// A store whose storage has gone away after it has kept a task.
+#[derive(Debug, Default)]
+struct Hangs(MemoryTasks);
+
+impl TaskStore for Hangs {
+    fn insert(&self, record: Arc<TaskRecord>) -> TaskFuture<'_, ()> {
+        self.0.insert(record)
+    }
+
+    fn update(&self, _: Arc<TaskRecord>) -> TaskFuture<'_, ()> {
+        Box::pin(pending())
+    }
+
+    fn get<'a>(
+        &'a self,
+        _: &'a TaskScope,
+        _: &'a TaskId,
+    ) -> TaskFuture<'a, Option<Arc<TaskRecord>>> {
+        Box::pin(pending())
+    }
+
+    fn list<'a>(&'a self, _: &'a TaskScope) -> TaskFuture<'a, Vec<Arc<TaskRecord>>> {
+        Box::pin(pending())
+    }
+
+    fn remove<'a>(&'a self, _: &'a TaskScope, _: &'a TaskId) -> TaskFuture<'a, ()> {
+        Box::pin(pending())
+    }
+}
+
+#[test]
+fn a_store_that_does_not_answer_keeps_no_task_from_its_end() {
+    paused(async {
+        let server = McpServer::new("tasks", "1.0.0")
+            .tasks_extension(true)
+            .task_store(Hangs::default())
+            .tool(Tool::new("waits", pending::<String>).task())
+            .build()
+            .unwrap();
+        let id = begin(&server, "waits").await;
+        let cancelled = modern(&server, "tasks/cancel", json!({"taskId": id}));
+        let cancelled = tokio::time::timeout(10 * SECOND, cancelled).await.unwrap();
+        assert_eq!(read(&cancelled)["result"]["resultType"], "complete");
+        server.drain(SECOND).await;
+        tokio::time::advance(10 * SECOND).await;
+        settle().await;
         assert_eq!((server.open_tasks(), server.running_calls()), (0, 0));
     });
 }

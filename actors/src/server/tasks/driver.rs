@@ -26,7 +26,7 @@ use crate::{
     machine::task::{TaskEnd, TaskEra},
     ports::{
         clock::{Clock as _, SystemClock},
-        task_store::{TaskRecord, TaskStoreError},
+        task_store::{TaskFuture, TaskRecord, TaskStoreError},
     },
     server::{Inner, drain::InFlight, reply},
     session::{CallGuard, Changed, Session},
@@ -34,6 +34,8 @@ use crate::{
     wire::task::STATUS_NOTIFICATION,
 };
 
+/// How long a task waits for its store: longer, and it would not hear of its own end.
+const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 const SHUTTING_DOWN: &str = "the server is shutting down";
 
 /// The function of a task.
@@ -124,7 +126,7 @@ impl Driver {
             return;
         };
         let record = Arc::new(self.record.clone());
-        let kept = tasks.store.insert(record).await;
+        let kept = in_time(tasks.store.insert(record)).await;
         let is_kept = kept.is_ok();
         if is_kept {
             let live = &self.seat.live;
@@ -136,7 +138,7 @@ impl Driver {
             self.keep(tasks).await;
         }
         let key = self.seat.live.key();
-        if is_kept && let Err(error) = tasks.store.remove(&key.scope, &key.id).await {
+        if is_kept && let Err(error) = in_time(tasks.store.remove(&key.scope, &key.id)).await {
             tracing::error!(%error, id = %key.id, "a task could not be forgotten");
         }
     }
@@ -305,7 +307,7 @@ impl Driver {
     /// Writes the task down, then tells everybody.
     async fn publish(&mut self, tasks: &Tasks) {
         let record = Arc::new(self.record.clone());
-        if let Err(error) = tasks.store.update(Arc::clone(&record)).await {
+        if let Err(error) = in_time(tasks.store.update(Arc::clone(&record))).await {
             tracing::error!(%error, id = %record.task.id(), "a task could not be written down");
         }
         self.ends.seen.send_replace(Arc::clone(&record));
@@ -340,6 +342,12 @@ fn count(end: &TaskEnd) {
 
 fn now() -> u64 {
     SystemClock.now_ms()
+}
+
+/// Waits for the store, but not for ever.
+async fn in_time<T>(answer: TaskFuture<'_, T>) -> Result<T, TaskStoreError> {
+    let answered = tokio::time::timeout(STORE_ANSWERS_WITHIN, answer).await;
+    answered.unwrap_or(Err(TaskStoreError::TimedOut))
 }
 
 /// Gives when a time is over that begins now; one that no clock can tell is as good as endless.
