@@ -33,7 +33,9 @@ pub(super) fn fields(task: &Task) -> Map<String, Value> {
         TaskEra::Core => ("ttl", "pollInterval"),
         TaskEra::Extension => ("ttlMs", "pollIntervalMs"),
     };
-    put(ttl, Value::from(task.ttl_ms()));
+    // Null says that the task is kept without end.
+    let kept = Some(task.ttl_ms()).filter(|time| *time != u64::MAX);
+    put(ttl, Value::from(kept));
     put(poll, Value::from(task.poll_interval_ms()));
     fields
 }
