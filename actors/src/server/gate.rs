@@ -67,6 +67,9 @@ impl McpServerBuilder {
     /// Lets in only requests with a token that the verifier finds good. Tools reach the caller as
     /// `Ctx<AuthInfo>`; sessions, tasks and sealed questions belong to it.
     ///
+    /// A verifier may be a function, `async |token: String| -> Result<AuthInfo, OAuthError>`. It has
+    /// to say when the token ends (`AuthInfo::expires_at`): one that never does is refused.
+    ///
     /// A request that the host gives a caller with [`Options::auth_info`] is not asked for a token.
     ///
     /// ```
