@@ -1,6 +1,6 @@
 //! Definitions that a server and its clients share: over HTTP in both eras, and in this process.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use actix_web::{HttpRequest, HttpResponse, web::ServiceConfig};
 use roscius::{
@@ -367,4 +367,51 @@ async fn a_call_in_this_process_ends_in_time_or_when_it_is_told_to() {
     token.cancel();
     let told = client.call(&SLEEP, ()).cancel_on(token);
     assert!(matches!(told.await, Err(ClientError::Cancelled)));
+}
+
+const COUNT_DOWN: ToolDef<Left, u32> = ToolDef::new("count_down");
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Left {
+    left: u32,
+}
+
+#[actix_web::test]
+async fn a_tool_can_call_its_own_server_and_a_dropped_call_ends_all_of_them() {
+    let own = Arc::new(std::sync::OnceLock::<McpServer>::new());
+    let called = Arc::clone(&own);
+    let server = McpServer::new("own", "1.0.0")
+        .tool(
+            COUNT_DOWN.implement(move |Args(Left { left }): Args<Left>| {
+                let called = Arc::clone(&called);
+                async move {
+                    if left == 99 {
+                        std::future::pending::<()>().await;
+                    }
+                    if left == 0 {
+                        return Ok(Json(0));
+                    }
+                    let client = called.get().unwrap().direct();
+                    let below = client.call(&COUNT_DOWN, Left { left: left - 1 }).await;
+                    below
+                        .map(|below| Json(below + 1))
+                        .map_err(|error| ToolError::new(error.to_string()))
+                }
+            }),
+        )
+        .build()
+        .unwrap();
+    assert!(own.set(server.clone()).is_ok());
+    let client = server.direct();
+    let counted = client.call(&COUNT_DOWN, Left { left: 20 }).await.unwrap();
+    assert_eq!(counted, 20);
+    assert_eq!(server.running_calls(), 0);
+    let mut call = Box::pin(client.call(&COUNT_DOWN, Left { left: 110 }).into_future());
+    assert!(futures_util::poll!(&mut call).is_pending());
+    assert_eq!(server.running_calls(), 12);
+    drop(call);
+    assert_eq!(server.running_calls(), 0);
+    let wrong: ToolDef<Left, String> = ToolDef::new("count_down");
+    let error = client.call(&wrong, Left { left: 1 }).await.unwrap_err();
+    assert!(matches!(error, ClientError::Output { .. }), "{error}");
 }
