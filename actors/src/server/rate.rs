@@ -56,13 +56,13 @@ impl RateLimit {
         }
     }
 
-    /// Allows so many requests in a second.
+    /// Allows so many requests in a second, at least 1.
     #[must_use]
     pub fn per_second(requests: u32) -> Self {
         Self::new(requests, Duration::from_secs(1))
     }
 
-    /// Allows so many requests in a minute.
+    /// Allows so many requests in a minute, at least 1.
     #[must_use]
     pub fn per_minute(requests: u32) -> Self {
         Self::new(requests, Duration::from_mins(1))
