@@ -131,6 +131,12 @@ impl Guard {
 pub struct Cors(Option<HeaderValue>);
 
 impl Cors {
+    /// No page may read the answer.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
     /// Lets the page read the answer, and the headers in `exposed` (names with commas).
     pub fn apply(&self, headers: &mut HeaderMap, exposed: &'static str) {
         let Some(origin) = &self.0 else {

@@ -32,7 +32,7 @@ use roscius_actors::{
 
 use super::{
     body::{BodyError, read_body},
-    guard::{Cors, Guard, Refusal},
+    guard::{Cors, Guard},
 };
 
 const METHODS: &str = "GET, POST, DELETE, OPTIONS";
@@ -155,7 +155,11 @@ impl Endpoint {
     async fn serve(&self, request: HttpRequest, payload: Payload) -> HttpResponse {
         let cors = match self.guard.check(&request) {
             Ok(cors) => cors,
-            Err(refusal) => return forbidden(&request, refusal),
+            Err(refusal) => {
+                let modern = names_modern(request.headers());
+                let refused = self.server.forbidden(modern, refusal.to_string());
+                return respond(refused, &Cors::none());
+            }
         };
         if request.method() == Method::OPTIONS {
             return self.guard.preflight(&cors, METHODS, REQUEST_HEADERS);
@@ -214,24 +218,6 @@ fn names_modern(headers: &HeaderMap) -> bool {
         .get(&PROTOCOL_VERSION)
         .and_then(|version| version.to_str().ok())
         .is_some_and(is_modern)
-}
-
-fn forbidden(request: &HttpRequest, refusal: Refusal) -> HttpResponse {
-    let id = if names_modern(request.headers()) {
-        ""
-    } else {
-        r#""id":null,"#
-    };
-    // The sentences of a refusal need no escaping.
-    let body =
-        format!(r#"{{"jsonrpc":"2.0",{id}"error":{{"code":-32600,"message":"{refusal}"}}}}"#);
-    let mut response = HttpResponse::with_body(StatusCode::FORBIDDEN, BoxBody::new(body));
-    put(
-        response.headers_mut(),
-        header::CONTENT_TYPE,
-        "application/json",
-    );
-    response
 }
 
 fn put(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {

@@ -8,7 +8,6 @@ use super::{
     dispatch::Call,
     prepare::prepare_quiet,
     prompts::texts,
-    resources::rejected,
     running::{Job, Members},
 };
 use crate::{
@@ -74,7 +73,10 @@ fn start(server: &McpServer, call: &Call<'_>) -> Result<Handling, RpcError> {
     let prepared = prepare_quiet(&server.0, call, "a completion cannot ask");
     let completing = complete
         .start(&request, prepared.cx.clone())
-        .map_err(rejected)?;
+        .map_err(|rejection| {
+            let name = reference.name.as_deref().or(reference.uri.as_deref());
+            server.0.rejected(name.unwrap_or_default(), rejection)
+        })?;
     let job = Box::pin(async move {
         match completing.await {
             Served::Done(completion) => Served::Done(Ok(members(&bounded(completion)))),

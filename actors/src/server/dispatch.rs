@@ -106,7 +106,7 @@ impl McpServer {
             return self.handle_behind_gate(request, options);
         }
         let handling = self.decide(request, options);
-        self.0.report_refusal(&handling);
+        self.0.report_refusal(handling.ready());
         handling
     }
 
@@ -178,7 +178,10 @@ impl McpServer {
             let message = "Accept has to allow application/json";
             return Some(refuse(406, code::INVALID_REQUEST, message));
         }
-        (body_bytes > self.0.max_body_bytes).then(|| self.body_too_large(modern))
+        (body_bytes > self.0.max_body_bytes).then(|| {
+            let error = RpcError::new(code::INVALID_REQUEST, self.0.too_large());
+            reply::refuse(413, None, modern, &error)
+        })
     }
 
     /// Answers new work while the server drains.
@@ -187,17 +190,6 @@ impl McpServer {
         let mut response = reply::refuse(503, None, modern, &error);
         response.retry_after = Some(RETRY_AFTER);
         response
-    }
-
-    /// Answers a body that is larger than the server reads.
-    #[must_use]
-    pub fn body_too_large(&self, modern: bool) -> Response {
-        let message = format!(
-            "the body is larger than {} bytes: raise max_body_bytes",
-            self.0.max_body_bytes
-        );
-        let error = RpcError::new(code::INVALID_REQUEST, message);
-        reply::refuse(413, None, modern, &error)
     }
 
     fn message(

@@ -1,11 +1,18 @@
 //! What goes wrong in a server, for whoever operates it.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{borrow::Cow, panic::AssertUnwindSafe, sync::Arc};
 
 use serde::Deserialize;
 
-use super::{Handling, Inner, McpServerBuilder, Response};
-use crate::wire::http::Body;
+use super::{Inner, McpServer, McpServerBuilder, Response, reply};
+use crate::{
+    handler::Rejection,
+    tool::ToolError,
+    wire::{
+        http::Body,
+        jsonrpc::{RpcError, code},
+    },
+};
 
 /// Something that went wrong in a server and that no client can put right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +33,15 @@ pub enum ServerFault {
     Panicked {
         /// The name that the request gave; empty where it gave none.
         name: String,
+    },
+    /// A function needs a value that neither the application nor the request has given, such as the
+    /// verified caller where nobody has to prove who he is; the client was told that it failed.
+    #[error("`{name}` needs a `{ty}` that nobody has given")]
+    MissingContext {
+        /// The name that the request gave; empty where it gave none.
+        name: String,
+        /// The type of the value.
+        ty: &'static str,
     },
     /// The connection of a server that is a child process broke.
     #[error("transport: {0}")]
@@ -70,15 +86,74 @@ impl Inner {
         }
     }
 
+    /// Reports what is the fault of the application in a failure of one of its functions.
+    pub(super) fn report_failure(&self, name: &str, error: &ToolError) {
+        let name = name.to_owned();
+        if error.is_panic() {
+            tracing::error!(name, "a function of the server panicked");
+            self.report(&ServerFault::Panicked { name });
+        } else if let Some(ty) = error.missing_type() {
+            self.report(&ServerFault::MissingContext { name, ty });
+        }
+    }
+
+    /// Gives the answer to a request that its function does not take.
+    ///
+    /// `build` finds values that are missing, but for those that come with the request.
+    pub(super) fn rejected(&self, name: &str, rejection: Rejection) -> RpcError {
+        match rejection {
+            Rejection::Arguments(reason) => RpcError::new(code::INVALID_PARAMS, reason),
+            Rejection::Missing(ty) => {
+                tracing::error!(name, ty, "a value of the application is missing");
+                let name = name.to_owned();
+                self.report(&ServerFault::MissingContext { name, ty });
+                RpcError::new(code::INTERNAL_ERROR, "the request failed")
+            }
+        }
+    }
+
+    pub(super) fn too_large(&self) -> String {
+        let most = self.max_body_bytes;
+        format!("the body is larger than {most} bytes: raise max_body_bytes")
+    }
+
     /// Reports a refusal, if the response is one.
-    pub(super) fn report_refusal(&self, handling: &Handling) {
+    pub(super) fn report_refusal(&self, response: Option<&Response>) {
         if self.on_error.is_none() {
             return;
         }
-        let refusal = handling.ready().and_then(refusal);
-        if let Some(fault) = refusal {
+        if let Some(fault) = response.and_then(refusal) {
             self.report(&fault);
         }
+    }
+}
+
+/// Requests that the host of the server refuses before the server sees them.
+impl McpServer {
+    /// Answers a request that may not be served at all, such as one of a foreign page: with 403 and
+    /// -32600. `modern` says whether it names 2026-07-28.
+    #[must_use]
+    pub fn forbidden(&self, modern: bool, message: impl Into<Cow<'static, str>>) -> Response {
+        self.refused(403, modern, message)
+    }
+
+    /// Answers a body that is larger than the server reads: with 413 and -32600. `modern` says
+    /// whether the request names 2026-07-28.
+    #[must_use]
+    pub fn body_too_large(&self, modern: bool) -> Response {
+        self.refused(413, modern, self.0.too_large())
+    }
+
+    fn refused(
+        &self,
+        status: u16,
+        modern: bool,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Response {
+        let error = RpcError::new(code::INVALID_REQUEST, message);
+        let response = reply::refuse(status, None, modern, &error);
+        self.0.report_refusal(Some(&response));
+        response
     }
 }
 
@@ -122,9 +197,14 @@ mod tests {
 
     use super::*;
     use crate::{
+        prompt::Prompt,
+        resource::Resource,
         server::{McpServer, Options},
-        tool::{Tool, ToolError},
-        wire::http::{Head, Method, Request},
+        tool::{Ctx, Tool, ToolError},
+        wire::{
+            auth::AuthInfo,
+            http::{Head, Method, Request},
+        },
     };
 
     type Faults = Arc<Mutex<Vec<ServerFault>>>;
@@ -190,6 +270,47 @@ mod tests {
             "{seen:?}"
         );
         assert!(seen[0].to_string().contains("rejected inbound request"));
+    }
+
+    #[tokio::test]
+    async fn a_value_that_nobody_has_given_reaches_the_hook() {
+        let faults = Faults::default();
+        let seen = Arc::clone(&faults);
+        let who = |caller: Ctx<AuthInfo>| async move { caller.client_id.clone() };
+        let about = Resource::new("about", "help://about", who);
+        let notes = Resource::template("notes://{id}", || async { "" });
+        let hello = Prompt::new("hello", who);
+        let server = McpServer::new("faults", "1.0.0")
+            .tool(Tool::new("who", who))
+            .resource(about)
+            .resource(notes.complete("id", |_: Ctx<AuthInfo>| async { Vec::<String>::new() }))
+            .prompt(hello)
+            .on_error(move |fault| seen.lock().unwrap().push(fault.clone()))
+            .build()
+            .unwrap();
+        let reference = json!({"type": "ref/resource", "uri": "notes://{id}"});
+        let argument = json!({"name": "id", "value": ""});
+        let requests = [
+            ("tools/call", json!({"name": "who"})),
+            ("resources/read", json!({"uri": "help://about"})),
+            ("prompts/get", json!({"name": "hello"})),
+            (
+                "completion/complete",
+                json!({"ref": reference, "argument": argument}),
+            ),
+        ];
+        for (method, params) in requests {
+            let (_, answer) = ask(&server, "2025-11-25", method, params).await;
+            assert!(!answer.to_string().contains("AuthInfo"), "{answer}");
+            let failed = answer["result"]["isError"] == true || answer["error"]["code"] == -32603;
+            assert!(failed, "{answer}");
+        }
+        let ty = std::any::type_name::<AuthInfo>();
+        let expected = ["who", "help://about", "hello", "notes://{id}"].map(|name| {
+            let name = name.to_owned();
+            ServerFault::MissingContext { name, ty }
+        });
+        assert_eq!(*faults.lock().unwrap(), expected);
     }
 
     #[tokio::test]

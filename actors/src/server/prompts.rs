@@ -10,7 +10,6 @@ use super::{
     dispatch::Call,
     pages::{Item, ListKind, Pages, Paging},
     prepare::{Subject, prepare},
-    resources::rejected,
     running::{Answer, Job, Members},
 };
 use crate::{
@@ -104,7 +103,7 @@ pub(super) fn get(server: &McpServer, call: Call<'_>) -> Handling {
     let rendering = match prompt.render(&PromptRequest { arguments }, prepared.cx.clone()) {
         Ok(rendering) => rendering,
         Err(rejection) => {
-            let mut error = rejected(rejection);
+            let mut error = server.0.rejected(name, rejection);
             if error.code == code::INVALID_PARAMS {
                 error.message = format!("prompt {name}: {}", error.message).into();
             }

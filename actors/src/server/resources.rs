@@ -160,7 +160,7 @@ pub(super) fn list(server: &McpServer, call: Call<'_>) -> Handling {
         };
         match lister.start(&ListRequest, prepared.cx.clone()) {
             Ok(listing) => lists.push(listing),
-            Err(rejection) => return call.error(&rejected(rejection)),
+            Err(rejection) => return call.error(&server.0.rejected(resource.address(), rejection)),
         }
     }
     let owner = Arc::clone(&server.0);
@@ -233,7 +233,7 @@ pub(super) fn read(server: &McpServer, call: Call<'_>) -> Handling {
             tracing::debug!(%reason, "the variables of a uri do not fit");
             return call.error(&missing);
         }
-        Err(rejection) => return call.error(&rejected(rejection)),
+        Err(rejection) => return call.error(&server.0.rejected(uri, rejection)),
     };
     let owner = Arc::clone(&server.0);
     let job = answer(owner, resource.clone(), request, missing, reading);
@@ -274,16 +274,4 @@ pub(super) fn no_resource(era: Era, uri: &str) -> RpcError {
         code::RESOURCE_NOT_FOUND
     };
     RpcError::new(code, format!("Resource not found: {uri}")).with_data(json!({"uri": uri}))
-}
-
-/// The application has not given what a function needs. `build` would have said so, but for values
-/// that come with the request.
-pub(super) fn rejected(rejection: Rejection) -> RpcError {
-    match rejection {
-        Rejection::Arguments(reason) => RpcError::new(code::INVALID_PARAMS, reason),
-        Rejection::Missing(ty) => {
-            tracing::error!(ty, "a value of the application is missing");
-            RpcError::new(code::INTERNAL_ERROR, "the request failed")
-        }
-    }
 }

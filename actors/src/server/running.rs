@@ -19,7 +19,6 @@ use super::{
     audit::AuditOutcome,
     dispatch::Call,
     drain::InFlight,
-    fault::ServerFault,
     observation::Observation,
     prepare::Asking,
     reply::{self, ResultWriter},
@@ -343,11 +342,8 @@ impl Running {
     /// Gives the error of a call that asked what this client cannot answer, or got an answer that
     /// does not fit.
     fn refusal(&self, error: &ToolError) -> Option<End> {
-        if error.is_panic() {
-            tracing::error!(id = &*self.id, "a function of the server panicked");
-            let name = self.name.as_deref().unwrap_or_default().to_owned();
-            self.work.server().report(&ServerFault::Panicked { name });
-        }
+        let name = self.name.as_deref().unwrap_or_default();
+        self.work.server().report_failure(name, error);
         if error.is_internal() {
             let error = RpcError::new(code::INTERNAL_ERROR, error.message().to_owned());
             return Some(self.refuse(200, &error));

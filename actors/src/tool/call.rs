@@ -106,7 +106,7 @@ impl Tool {
                     ty,
                     "a value of the application is missing"
                 );
-                ToolError::new("tool failed")
+                ToolError::missing(ty)
             }
             StartError::Arguments(error) => {
                 // serde knows line and column; the schema knows the place.

@@ -206,6 +206,8 @@ enum FailureKind {
     Output,
     Internal,
     Panic,
+    /// The application has not given a value of this type.
+    Missing(&'static str),
 }
 
 impl ToolError {
@@ -268,6 +270,22 @@ impl ToolError {
         Self {
             kind: FailureKind::Panic,
             ..Self::new("tool failed")
+        }
+    }
+
+    /// Makes the failure of a tool that needs a value of the application which nobody has given.
+    pub(crate) fn missing(ty: &'static str) -> Self {
+        Self {
+            kind: FailureKind::Missing(ty),
+            ..Self::new("tool failed")
+        }
+    }
+
+    /// Gives the type of the value that the application has not given.
+    pub(crate) const fn missing_type(&self) -> Option<&'static str> {
+        match self.kind {
+            FailureKind::Missing(ty) => Some(ty),
+            _ => None,
         }
     }
 

@@ -34,13 +34,24 @@ impl Headers for NoHeaders {
     }
 }
 
+fn find<'a, N: AsRef<str>, V: AsRef<[u8]>>(list: &'a [(N, V)], name: &str) -> Option<&'a [u8]> {
+    let (_, value) = list
+        .iter()
+        .find(|(other, _)| other.as_ref().eq_ignore_ascii_case(name))?;
+    Some(value.as_ref().trim_ascii())
+}
+
 /// A list of names and values.
 impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for Vec<(N, V)> {
     fn get(&self, name: &str) -> Option<&[u8]> {
-        let (_, value) = self
-            .iter()
-            .find(|(other, _)| other.as_ref().eq_ignore_ascii_case(name))?;
-        Some(value.as_ref().trim_ascii())
+        find(self, name)
+    }
+}
+
+/// A list of names and values.
+impl<N: AsRef<str>, V: AsRef<[u8]>, const K: usize> Headers for [(N, V); K] {
+    fn get(&self, name: &str) -> Option<&[u8]> {
+        find(self, name)
     }
 }
 

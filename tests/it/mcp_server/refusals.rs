@@ -1,6 +1,8 @@
 //! Requests that are refused, and how.
 
-use roscius::{prelude::*, web::McpRoutes};
+use std::sync::{Arc, Mutex};
+
+use roscius::{prelude::*, server::ServerFault, web::McpRoutes};
 use serde_json::json;
 
 use super::host::{Ask, MODERN, Served, Wire};
@@ -383,6 +385,31 @@ fn foreign_pages_and_names_are_refused() {
         let reply = Ask::new(method).header("origin", "http://evil.example.com");
         assert_eq!(reply.send(&served).status, 403);
     }
+}
+
+#[test]
+fn what_is_refused_before_the_server_sees_it_reaches_the_hook_too() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let hook = Arc::clone(&told);
+    let server = McpServer::new("refusals", "1.0.0")
+        .max_body_bytes(1_000)
+        .on_error(move |fault| match fault {
+            ServerFault::Rejected { status, code, .. } => {
+                hook.lock().unwrap().push((*status, *code))
+            }
+            other => panic!("{other}"),
+        })
+        .build()
+        .unwrap();
+    let served = Served::new(&server);
+    let foreign = list().header("origin", "http://evil.example.com");
+    assert_eq!(foreign.send(&served).status, 403);
+    let rebound = list().host("evil.example.com");
+    assert_eq!(rebound.send(&served).status, 403);
+    let large = modern_body(&" ".repeat(1_001));
+    assert_eq!(large.send(&served).status, 413);
+    let expected = [(403, -32600), (403, -32600), (413, -32600)];
+    assert_eq!(*told.lock().unwrap(), expected);
 }
 
 #[test]

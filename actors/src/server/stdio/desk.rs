@@ -244,9 +244,7 @@ impl Desk {
     }
 
     async fn too_long(&self) {
-        let refusal = Handling::from(self.server.body_too_large(false));
-        self.server.0.report_refusal(&refusal);
-        self.send(refusal.await).await;
+        self.send(self.server.body_too_large(false)).await;
     }
 
     async fn send(&self, response: Response) {

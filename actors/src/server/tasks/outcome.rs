@@ -8,7 +8,7 @@ use crate::{
         redaction::cut,
         task::{TaskEnd, TaskEra},
     },
-    server::{Inner, OutputShape, ServerFault, reply::ResultWriter, running::refused},
+    server::{Inner, OutputShape, reply::ResultWriter, running::refused},
     tool::{ToolCx, ToolError, ToolOutcome, ToolOutput},
     wire::{
         jsonrpc::{RpcError, code},
@@ -83,11 +83,7 @@ impl Outcomes {
 
     /// A failure of the server, or of what the client can do.
     fn protocol_error(&self, server: &Inner, error: &ToolError) -> Option<RpcError> {
-        if error.is_panic() {
-            tracing::error!(tool = &*self.name, "a function of the server panicked");
-            let name = self.name.to_string();
-            server.report(&ServerFault::Panicked { name });
-        }
+        server.report_failure(&self.name, error);
         if error.is_panic() || error.is_internal() {
             let message = error.message().to_owned();
             return Some(RpcError::new(code::INTERNAL_ERROR, message));
