@@ -3,3 +3,4 @@
 pub mod memory_log;
 pub mod memory_runs;
 pub mod memory_tasks;
+mod size;

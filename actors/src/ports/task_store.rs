@@ -42,7 +42,7 @@ pub struct TaskRecord {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskStoreError {
-    /// There are as many as there may be, of this caller or in all.
+    /// There are as many as there may be, or as much, of this caller or in all.
     #[error("too many tasks are kept")]
     Full,
     /// The store has not answered for five seconds.
@@ -65,7 +65,8 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// Keeps a new task.
     fn insert(&self, record: Arc<TaskRecord>) -> TaskFuture<'_, ()>;
 
-    /// Keeps a task in the place of what was kept under its id.
+    /// Keeps a task in the place of what was kept under its id. That stays if the answer is
+    /// [`TaskStoreError::Full`]; a task that does not grow always fits.
     fn update(&self, record: Arc<TaskRecord>) -> TaskFuture<'_, ()>;
 
     /// Finds a task.

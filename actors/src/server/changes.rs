@@ -1,5 +1,7 @@
 //! What changes while a server runs, and who hears of it.
 
+mod queue;
+
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -8,8 +10,9 @@ use std::{
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
-use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+pub(super) use self::queue::Events;
+use self::queue::{Writer, queue};
 use super::{
     Handling, Inner, McpServer, Response,
     dispatch::Call,
@@ -29,9 +32,6 @@ use crate::{
     },
 };
 
-/// Notifications that wait for one listener. One that does not read loses the newest; what it has
-/// not read tells it already that something has changed.
-const MAX_WAITING: usize = 256;
 /// Listeners of one server at once; each holds a connection.
 const MAX_LISTENERS: usize = 16_384;
 /// Resources that one listener names.
@@ -170,7 +170,16 @@ struct Listener {
     /// The id of the request.
     id: Box<RawValue>,
     filter: Filter,
-    events: Sender<Bytes>,
+    events: Writer,
+}
+
+impl Listener {
+    /// Gives the result of the request, which ends its stream.
+    fn last(&self) -> Bytes {
+        let meta = json!({SUBSCRIPTION_ID: self.id});
+        let result = format!(r#"{{"resultType":"complete","_meta":{meta}}}"#);
+        one_event(&reply::result(self.id.get(), &[result.as_bytes()]))
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -241,15 +250,19 @@ impl Listeners {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, id: Box<RawValue>, filter: Filter) -> Option<Receiver<Bytes>> {
+    fn add(&self, id: Box<RawValue>, filter: Filter) -> Option<Events> {
         let mut listeners = self.listeners();
         listeners.retain(|listener| !listener.events.is_closed());
         if listeners.len() >= MAX_LISTENERS {
             return None;
         }
-        let (events, receiver) = channel(MAX_WAITING);
-        listeners.push(Listener { id, filter, events });
-        Some(receiver)
+        let (writer, events) = queue();
+        listeners.push(Listener {
+            id,
+            filter,
+            events: writer,
+        });
+        Some(events)
     }
 
     fn tell(&self, change: Change<'_>) {
@@ -258,13 +271,14 @@ impl Listeners {
                 continue;
             }
             let message = change.message(Some(&listener.id));
-            if listener.events.try_send(one_event(&message)).is_err() {
+            if !listener.events.tell(one_event(&message)) {
                 tracing::debug!("a notification was dropped");
             }
         }
     }
 
-    /// Says how a task stands now, to those who listen to it.
+    /// Says how a task stands now, to those who listen to it. The stream of one that does not read
+    /// ends when too much waits: how a task has ended is not told again, so its client has to ask.
     pub(super) fn tell_task(&self, key: &tasks::Key, task: &Task) {
         let mut told = None;
         for listener in &*self.listeners() {
@@ -277,8 +291,9 @@ impl Listeners {
                 r#"{{"jsonrpc":"2.0","method":"{NOTIFICATION}","params":{{{params},"_meta":{meta}}}}}"#
             );
             let message = one_event(message.as_bytes());
-            if listener.events.try_send(message).is_err() {
-                tracing::debug!("a notification was dropped");
+            if !listener.events.tell_task(&key.id, message) {
+                tracing::debug!("the stream of a listener that does not read has ended");
+                listener.events.give_up(listener.last());
             }
         }
     }
@@ -286,12 +301,8 @@ impl Listeners {
     /// Ends all streams, each with the result of its request.
     pub(super) fn end(&self) {
         for listener in self.listeners().drain(..) {
-            let meta = json!({SUBSCRIPTION_ID: listener.id});
-            let result = format!(r#"{{"resultType":"complete","_meta":{meta}}}"#);
-            let result = reply::result(listener.id.get(), &[result.as_bytes()]);
-            if listener.events.try_send(one_event(&result)).is_err() {
-                tracing::debug!("a listener that does not read misses the end");
-            }
+            let last = listener.last();
+            listener.events.end(last);
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use super::{Response, running::Running, tasks::related};
+use super::{Response, changes::Events, running::Running, tasks::related};
 use crate::{
     gauge::{Kind, Open},
     session::{Changed, Lane, Reader, Session, page_done},
@@ -264,7 +264,7 @@ pub(super) enum Outlet {
     /// The stream of a session, which also carries questions.
     Lane(Reader),
     /// What a client listens to.
-    Events(Receiver<Bytes>),
+    Events(Events),
 }
 
 impl Outlet {
@@ -333,7 +333,7 @@ impl Outlet {
             Self::Nothing => Poll::Ready(None),
             Self::Notices(notices) => notices.poll(cx).map(Some),
             Self::Lane(reader) => reader.poll(cx),
-            Self::Events(events) => events.poll_recv(cx),
+            Self::Events(events) => events.poll(cx),
         }
     }
 }
@@ -366,7 +366,7 @@ impl EventStream {
     }
 
     /// Streams what a client listens to.
-    pub(super) fn of_events(events: Receiver<Bytes>, first: Bytes, keep_alive: Duration) -> Self {
+    pub(super) fn of_events(events: Events, first: Bytes, keep_alive: Duration) -> Self {
         Self::new(None, Outlet::Events(events), first, keep_alive)
     }
 

@@ -13,6 +13,7 @@ mod limits;
 mod live;
 mod methods;
 mod outcome;
+mod seat;
 mod settings;
 mod start;
 mod wire;

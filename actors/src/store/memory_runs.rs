@@ -2,13 +2,13 @@
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
-    io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use futures_util::future::{self, FutureExt};
 
+use super::size::json_bytes;
 use crate::{
     ports::{
         clock::{Clock, SystemClock},
@@ -146,7 +146,7 @@ impl Default for MemoryRuns {
 impl Runs {
     fn put(&mut self, record: RunRecord, now: u64) {
         let key = (record.owner.clone(), record.run_id.clone());
-        let bytes = size_of_rows(&record);
+        let bytes = json_bytes(&record.rows);
         self.next_stamp += 1;
         let mut stamped = Stamped {
             value: Arc::new(record),
@@ -263,24 +263,6 @@ impl Queue {
 
 fn has_passed(since: u64, life: Duration, now: u64) -> bool {
     u128::from(now.saturating_sub(since)) >= life.as_millis()
-}
-
-/// Gives the bytes of a record's rows as JSON, which is near what they need in memory.
-fn size_of_rows(record: &RunRecord) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // Counting cannot fail, and rows are JSON already.
-    let _ = serde_json::to_writer(&mut count, &record.rows);
-    count.0
 }
 
 impl RunStore for MemoryRuns {

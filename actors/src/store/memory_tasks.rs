@@ -1,13 +1,13 @@
 //! Tasks in memory.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+mod held;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{self, FutureExt as _};
 use indexmap::IndexMap;
 
+use self::held::{Held, Kept, Tasks};
 use crate::{
     ports::{
         clock::{Clock, SystemClock},
@@ -19,7 +19,8 @@ use crate::{
 /// Keeps the tasks of a server in this process.
 ///
 /// A task that has ended is kept as long as its client was told, so a store that is full refuses
-/// new ones.
+/// new ones. One owner, or all callers together that nobody can tell apart, can have half of it: there
+/// is room left for others.
 #[derive(Debug)]
 pub struct MemoryTasks {
     clock: Arc<dyn Clock>,
@@ -33,9 +34,12 @@ pub struct MemoryTasks {
 pub struct MemoryTasksLimits {
     /// Tasks that are kept. Default 4,096: what they hold lives in memory.
     pub max_tasks: usize,
-    /// Tasks of one caller or session. Default 256. Callers that nobody can tell apart share
-    /// `max_tasks` only.
+    /// Tasks of one caller or session. Default 256. Callers that nobody can tell apart share their
+    /// half of `max_tasks` only.
     pub max_per_owner: usize,
+    /// Bytes of all that is kept: results and open questions, and 4 KiB for each task. Default
+    /// 256 MiB.
+    pub max_bytes: usize,
 }
 
 impl Default for MemoryTasksLimits {
@@ -43,41 +47,8 @@ impl Default for MemoryTasksLimits {
         Self {
             max_tasks: 4_096,
             max_per_owner: 256,
+            max_bytes: 256 * 1024 * 1024,
         }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Tasks {
-    scopes: HashMap<TaskScope, IndexMap<TaskId, Arc<TaskRecord>>>,
-    kept: usize,
-}
-
-impl Tasks {
-    fn remove(&mut self, scope: &TaskScope, id: &TaskId) {
-        let Some(tasks) = self.scopes.get_mut(scope) else {
-            return;
-        };
-        if tasks.shift_remove(id).is_some() {
-            self.kept -= 1;
-        }
-        if tasks.is_empty() {
-            self.scopes.remove(scope);
-        }
-    }
-
-    /// Forgets what a server has left behind.
-    fn forget_expired(&mut self, now: u64) {
-        for tasks in self.scopes.values_mut() {
-            tasks.retain(|_, record| record.task.expires_at() > now);
-        }
-        self.scopes.retain(|_, tasks| !tasks.is_empty());
-        self.kept = self.scopes.values().map(IndexMap::len).sum();
-    }
-
-    fn has_room(&self, scope: &TaskScope, limits: MemoryTasksLimits) -> bool {
-        let own = self.scopes.get(scope).map_or(0, IndexMap::len);
-        self.kept < limits.max_tasks && (!scope.is_bound() || own < limits.max_per_owner)
     }
 }
 
@@ -101,7 +72,7 @@ impl MemoryTasks {
     /// Counts the tasks that are kept.
     #[must_use]
     pub fn kept(&self) -> usize {
-        self.tasks().kept
+        self.tasks().all.tasks
     }
 
     fn tasks(&self) -> MutexGuard<'_, Tasks> {
@@ -115,25 +86,30 @@ impl MemoryTasks {
 
     fn put(&self, record: Arc<TaskRecord>) -> Result<(), TaskStoreError> {
         let mut tasks = self.tasks();
-        if !tasks.has_room(&record.scope, self.limits) {
-            tasks.forget_expired(self.clock.now_ms());
-            if !tasks.has_room(&record.scope, self.limits) {
-                return Err(TaskStoreError::Full);
-            }
-        }
-        let own = tasks.scopes.entry(record.scope.clone()).or_default();
-        if own.insert(record.task.id().clone(), record).is_none() {
-            tasks.kept += 1;
-        }
+        let (scope, id) = (record.scope.clone(), record.task.id().clone());
+        let kept = Kept::new(record);
+        tasks.remove(&scope, &id);
+        tasks.make_room(&scope, kept.held(), self.limits, self.clock.now_ms())?;
+        tasks.put(scope, id, kept);
         Ok(())
     }
 
-    fn replace(&self, record: Arc<TaskRecord>) {
+    fn replace(&self, record: Arc<TaskRecord>) -> Result<(), TaskStoreError> {
         let mut tasks = self.tasks();
-        let own = tasks.scopes.get_mut(&record.scope);
-        if let Some(kept) = own.and_then(|own| own.get_mut(record.task.id())) {
-            *kept = record;
+        let new = Kept::new(record);
+        let (scope, id) = (&new.record.scope, new.record.task.id());
+        let Some(old) = tasks.find(scope, id).map(|kept| kept.bytes) else {
+            return Ok(());
+        };
+        if new.bytes > old {
+            let more = Held {
+                tasks: 0,
+                bytes: new.bytes - old,
+            };
+            tasks.make_room(scope, more, self.limits, self.clock.now_ms())?;
         }
+        tasks.replace(new);
+        Ok(())
     }
 }
 
@@ -153,8 +129,7 @@ impl TaskStore for MemoryTasks {
     }
 
     fn update(&self, record: Arc<TaskRecord>) -> TaskFuture<'_, ()> {
-        self.replace(record);
-        ready(Ok(()))
+        ready(self.replace(record))
     }
 
     fn get<'a>(
@@ -163,7 +138,7 @@ impl TaskStore for MemoryTasks {
         id: &'a TaskId,
     ) -> TaskFuture<'a, Option<Arc<TaskRecord>>> {
         let tasks = self.tasks();
-        let found = tasks.scopes.get(scope).and_then(|own| own.get(id));
+        let found = tasks.find(scope, id).map(|kept| &kept.record);
         ready(Ok(found.filter(|record| self.is_due(record)).cloned()))
     }
 
@@ -171,8 +146,9 @@ impl TaskStore for MemoryTasks {
         let tasks = self.tasks();
         let own = tasks.scopes.get(scope);
         let own = own.into_iter().flat_map(IndexMap::values);
-        let kept = own.filter(|record| self.is_due(record));
-        ready(Ok(kept.cloned().collect()))
+        let records = own.map(|kept| &kept.record);
+        let due = records.filter(|record| self.is_due(record));
+        ready(Ok(due.cloned().collect()))
     }
 
     fn remove<'a>(&'a self, scope: &'a TaskScope, id: &'a TaskId) -> TaskFuture<'a, ()> {
@@ -190,9 +166,10 @@ mod tests {
     )]
     use std::time::Duration;
 
+    use super::held::SHORT_END_BYTES;
     use super::*;
     use crate::{
-        machine::task::{Task, TaskEra},
+        machine::task::{Task, TaskEnd, TaskEra},
         ports::clock::ManualClock,
         wire::ids::Owner,
     };
@@ -225,6 +202,7 @@ mod tests {
         let limits = MemoryTasksLimits {
             max_tasks,
             max_per_owner,
+            ..MemoryTasksLimits::default()
         };
         (MemoryTasks::with(limits, clock.clone()), clock)
     }
@@ -270,6 +248,71 @@ mod tests {
         now(store.insert(record("ada", "7", 0))).unwrap();
         clock.advance(Duration::from_secs(1));
         now(store.insert(record("bob", "8", 1_000))).unwrap();
+        assert_eq!(store.kept(), 1);
+    }
+
+    #[test]
+    fn an_owner_can_fill_no_more_than_half_of_a_store() {
+        let (store, _clock) = store(8, 8);
+        for owner in ["", "ada"] {
+            for id in 0..4 {
+                now(store.insert(record(owner, &id.to_string(), 0))).unwrap();
+            }
+            let session = TaskScope {
+                session: Some("s".into()),
+                ..scope(owner)
+            };
+            let more = Arc::new(TaskRecord {
+                scope: session,
+                ..TaskRecord::clone(&record(owner, "4", 0))
+            });
+            assert!(now(store.insert(more)).is_err(), "{owner}");
+            now(store.remove(&scope(owner), &TaskId::from("0"))).unwrap();
+        }
+        now(store.insert(record("bob", "1", 0))).unwrap();
+        assert_eq!(store.kept(), 7);
+    }
+
+    fn ended(record: &TaskRecord, bytes: usize) -> Arc<TaskRecord> {
+        let mut ended = record.clone();
+        let end = TaskEnd::Result {
+            json: "x".repeat(bytes).into(),
+            is_error: false,
+        };
+        assert!(ended.task.finish(end, None, 0));
+        Arc::new(ended)
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_in_bytes() {
+        let clock = Arc::new(ManualClock::at(0));
+        let limits = MemoryTasksLimits {
+            max_bytes: 200_000,
+            ..MemoryTasksLimits::default()
+        };
+        let store = MemoryTasks::with(limits, clock.clone());
+        let tasks = ["1", "2", "3"].map(|id| record("ada", id, 0));
+        for task in &tasks {
+            now(store.insert(Arc::clone(task))).unwrap();
+        }
+        let [one, two, three] = &tasks;
+        now(store.update(ended(one, 80_000))).unwrap();
+        // Half of it is full.
+        let refused = now(store.update(ended(two, 80_000)));
+        assert!(matches!(refused, Err(TaskStoreError::Full)), "{refused:?}");
+        let kept = now(store.get(&two.scope, two.task.id())).unwrap();
+        assert!(kept.unwrap().task.end().is_none());
+        now(store.update(ended(two, SHORT_END_BYTES))).unwrap();
+        let bob = record("bob", "1", 0);
+        now(store.insert(Arc::clone(&bob))).unwrap();
+        now(store.update(ended(&bob, 80_000))).unwrap();
+        now(store.remove(&one.scope, one.task.id())).unwrap();
+        now(store.update(ended(three, 80_000))).unwrap();
+        assert!(now(store.insert(record("cleo", "1", 0))).is_ok());
+        clock.advance(Duration::from_secs(1));
+        let late = record("ada", "4", 1_000);
+        now(store.insert(Arc::clone(&late))).unwrap();
+        now(store.update(ended(&late, 90_000))).unwrap();
         assert_eq!(store.kept(), 1);
     }
 

@@ -3,11 +3,12 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use actix::System;
-use futures_util::future::pending;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, future::pending};
 use roscius::{
     ports::task_store::{TaskFuture, TaskRecord, TaskScope, TaskStore},
     prelude::*,
-    server::{Response, TaskLimits},
+    server::{Handling, Response, TaskLimits},
     store::memory_tasks::MemoryTasks,
     wire::{
         content::CallToolResult,
@@ -51,6 +52,11 @@ fn legacy(server: &McpServer, method: &str, params: &str) -> impl Future<Output 
 }
 
 fn modern(server: &McpServer, method: &str, params: Value) -> impl Future<Output = String> + use<> {
+    let answer = answer_of(server, method, params);
+    async move { text_of(answer.await) }
+}
+
+fn answer_of(server: &McpServer, method: &str, params: Value) -> Handling {
     let mut params = params;
     let name = params.get("name").or_else(|| params.get("taskId"));
     let name = name.and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -67,9 +73,9 @@ fn modern(server: &McpServer, method: &str, params: Value) -> impl Future<Output
     head.protocol_version = Some(b"2026-07-28");
     head.mcp_method = Some(method.as_bytes());
     head.mcp_name = Some(name.as_bytes());
+    head.accept = Some(b"application/json, text/event-stream");
     let body = body.as_bytes();
-    let handling = server.handle(Request { head, body }, Options::new());
-    async move { text_of(handling.await) }
+    server.handle(Request { head, body }, Options::new())
 }
 
 fn text_of(response: Response) -> String {
@@ -180,8 +186,8 @@ fn a_time_that_cannot_be_is_refused_and_an_odd_one_bounded() {
             (r#"{"ttl":60000}"#, json!(60_000)),
             (r#"{"ttl":60000.0}"#, json!(60_000)),
             (r#"{"ttl":6e4}"#, json!(60_000)),
-            (r#"{"ttl":18446744073709551615}"#, json!(86_400_000)),
-            (r#"{"ttl":1e30}"#, json!(86_400_000)),
+            (r#"{"ttl":18446744073709551615}"#, json!(3_600_000)),
+            (r#"{"ttl":1e30}"#, json!(3_600_000)),
             (r#"{"ttl":-1}"#, json!(-32602)),
             (r#"{"ttl":1.5}"#, json!(-32602)),
             (r#"{"ttl":"5"}"#, json!(-32602)),
@@ -607,5 +613,80 @@ fn a_store_that_does_not_answer_keeps_no_task_from_its_end() {
         tokio::time::advance(10 * SECOND).await;
         settle().await;
         assert_eq!((server.open_tasks(), server.running_calls()), (0, 0));
+    });
+}
+
+#[test]
+fn a_result_and_a_question_that_the_store_has_no_room_for_are_failures() {
+    paused(async {
+        let server = McpServer::new("tasks", "1.0.0")
+            .tasks_extension(true)
+            .task_limits(TaskLimits::new().max_bytes(20_000))
+            .tool(Tool::new("large", || async { "x".repeat(8_000) }).task())
+            .tool(
+                Tool::new("asks", |cx: ToolCx| async move {
+                    let message = "x".repeat(8_000);
+                    let schema = json!({"type": "object", "properties": {}});
+                    cx.request_form("sure", &message, schema)
+                        .await
+                        .map(|answer| answer.to_string())
+                })
+                .task(),
+            )
+            .build()
+            .unwrap();
+        for name in ["large", "asks"] {
+            let id = begin(&server, name).await;
+            let result = result_of(&server, &id).await;
+            assert!(result.get().contains("keeps too much"), "{}", result.get());
+        }
+        let call = json!({"name": "large", "arguments": {}});
+        let refused = read(&modern(&server, "tools/call", call).await);
+        assert_eq!(refused["error"]["code"], -32603, "{refused}");
+        assert_eq!(server.open_tasks(), 2);
+    });
+}
+
+#[test]
+fn the_stream_of_a_listener_that_does_not_read_ends_when_too_much_waits() {
+    paused(async {
+        let open = Arc::new(Notify::new());
+        let gate = Arc::clone(&open);
+        let server = McpServer::new("tasks", "1.0.0")
+            .tasks_extension(true)
+            .tool(
+                Tool::new("large", move || {
+                    let gate = Arc::clone(&gate);
+                    async move {
+                        gate.notified().await;
+                        "x".repeat(1_000_000)
+                    }
+                })
+                .task(),
+            )
+            .build()
+            .unwrap();
+        let mut ids = Vec::new();
+        for _ in 0..6 {
+            ids.push(begin(&server, "large").await);
+        }
+        settle().await;
+        let params = json!({"notifications": {"taskIds": ids}});
+        let Body::Stream(stream) = answer_of(&server, "subscriptions/listen", params)
+            .await
+            .body
+        else {
+            panic!("no stream");
+        };
+        open.notify_waiters();
+        settle().await;
+        let text = |event: Bytes| String::from_utf8(event.to_vec()).unwrap();
+        let events: Vec<String> = stream.take(8).map(text).collect().await;
+        assert_eq!(events.len(), 2);
+        assert!(events[0].contains("acknowledged"));
+        assert!(events[1].contains(r#""resultType":"complete""#));
+        for id in &ids {
+            assert!(result_of(&server, id).await.get().len() > 1_000_000);
+        }
     });
 }

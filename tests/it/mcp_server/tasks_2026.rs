@@ -577,6 +577,7 @@ fn who_listens_to_a_task_hears_how_it_stands() {
     eventually("another question", || {
         get(&served, &id)["inputRequests"].get("one:2").is_some()
     });
+    heard(r#""one:2""#);
     acknowledged(&update(&served, &id, json!({"one:2": yes(true)})));
     let heard = heard(r#""status":"completed""#);
     assert!(
@@ -590,11 +591,20 @@ fn who_listens_to_a_task_hears_how_it_stands() {
         .iter()
         .map(|one| &one["params"]["status"])
         .collect();
-    assert_eq!(
-        statuses,
-        ["working", "input_required", "working", "completed"]
+    // Of what the listener has not read in time it hears the last only.
+    let all = ["working", "input_required", "working", "completed"];
+    let mut left = all.iter();
+    assert!(
+        statuses
+            .iter()
+            .all(|status| left.any(|next| *status == next)),
+        "{statuses:?}"
     );
-    let asked = &heard[2]["params"]["inputRequests"];
+    let asked = heard[1..]
+        .iter()
+        .map(|one| &one["params"]["inputRequests"])
+        .find(|asked| !asked.is_null())
+        .unwrap();
     assert_eq!(asked["one:2"]["params"]["message"], "Once more?");
     let last = &heard[heard.len() - 1]["params"];
     assert!(last["result"]["content"][0]["text"].is_string());
@@ -603,7 +613,7 @@ fn who_listens_to_a_task_hears_how_it_stands() {
 #[test]
 fn tasks_are_bounded_and_so_are_their_results() {
     let limits = TaskLimits::new()
-        .max_tasks(2)
+        .max_tasks(4)
         .max_result_bytes(100)
         .ttl(Duration::from_secs(90))
         .poll_interval(Duration::from_millis(50));

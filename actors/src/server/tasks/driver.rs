@@ -1,11 +1,6 @@
 //! The future of a task: runs the function, answers to requests, forgets the task in the end.
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
@@ -19,10 +14,11 @@ use super::{
     Tasks,
     live::{Answered, Command, Ends, Live},
     outcome::Outcomes,
+    seat::Seat,
     wire,
 };
 use crate::{
-    gauge::{self, Kind, Open as Counted},
+    gauge,
     machine::task::{TaskEnd, TaskEra},
     ports::{
         clock::{Clock as _, SystemClock},
@@ -37,6 +33,8 @@ use crate::{
 /// How long a task waits for its store: longer, and it would not hear of its own end.
 const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 const SHUTTING_DOWN: &str = "the server is shutting down";
+/// What comes of a result or a question that the store has no room for.
+const NO_ROOM: &str = "the server keeps too much of its tasks: try again later";
 
 /// The function of a task.
 pub(super) type Work = LocalBoxFuture<'static, ToolOutcome>;
@@ -173,12 +171,7 @@ impl Driver {
         };
         match step {
             Step::Done(outcome) => {
-                let most = tasks.limits.result_bytes();
-                let (end, message) = self.outcomes.write(&server, most, outcome);
-                count(&end);
-                if self.record.task.finish(end, message, now()) {
-                    self.publish(tasks).await;
-                }
+                self.finish(outcome, tasks).await;
             }
             Step::Stop(reason) => self.cancel(reason, tasks).await,
             Step::Forget | Step::Told(_) => {
@@ -211,6 +204,25 @@ impl Driver {
         }
     }
 
+    /// Ends the task with what came of its function; with a failure if there is no room for that.
+    async fn finish(&mut self, outcome: ToolOutcome, tasks: &Tasks) {
+        let most = tasks.limits.result_bytes();
+        let (mut end, message) = self.outcomes.write(&self.server, most, outcome);
+        let working = self.record.task.clone();
+        if !self.record.task.finish(end.clone(), message, now()) {
+            return;
+        }
+        if !self.write_down(tasks).await {
+            let (failure, message) = self.outcomes.failed(&self.server, NO_ROOM);
+            end = failure;
+            self.record.task = working;
+            self.record.task.finish(end.clone(), message, now());
+            self.write_down(tasks).await;
+        }
+        count(&end);
+        self.tell();
+    }
+
     async fn cancel(&mut self, reason: &str, tasks: &Tasks) {
         self.cancel.cancel();
         if self.record.task.cancel(reason, now()) {
@@ -235,8 +247,14 @@ impl Driver {
                         return;
                     }
                 };
+                if !self.write_down(tasks).await {
+                    self.record.task.close(&key, now());
+                    // A function that has gone needs no answer.
+                    let _ = opened.send(Err(InputError::Unavailable(NO_ROOM.into())));
+                    return;
+                }
                 self.open.insert(key.clone(), Open { question, answer });
-                self.publish(tasks).await;
+                self.tell();
                 if let Err(Ok(key)) = opened.send(Ok(key)) {
                     self.close(&key, tasks).await;
                 }
@@ -306,10 +324,24 @@ impl Driver {
 
     /// Writes the task down, then tells everybody.
     async fn publish(&mut self, tasks: &Tasks) {
+        self.write_down(tasks).await;
+        self.tell();
+    }
+
+    /// Writes the task down. Tells whether there is room for it: another fault of the store keeps
+    /// nobody from hearing of the task.
+    async fn write_down(&self, tasks: &Tasks) -> bool {
         let record = Arc::new(self.record.clone());
-        if let Err(error) = in_time(tasks.store.update(Arc::clone(&record))).await {
-            tracing::error!(%error, id = %record.task.id(), "a task could not be written down");
-        }
+        let Err(error) = in_time(tasks.store.update(record)).await else {
+            return true;
+        };
+        tracing::error!(%error, id = %self.record.task.id(), "a task could not be written down");
+        !matches!(error, TaskStoreError::Full)
+    }
+
+    /// Tells everybody how the task stands.
+    fn tell(&self) {
+        let record = Arc::new(self.record.clone());
         self.ends.seen.send_replace(Arc::clone(&record));
         match record.task.era() {
             TaskEra::Extension => self
@@ -355,36 +387,6 @@ fn later(time: Duration) -> Instant {
     const ENDLESS: Duration = Duration::from_hours(24 * 365 * 30);
     let now = Instant::now();
     now.checked_add(time).unwrap_or_else(|| now + ENDLESS)
-}
-
-/// Counts the task while its driver lives, and lets it be found.
-struct Seat {
-    server: Arc<Inner>,
-    live: Arc<Live>,
-    _open: Counted,
-}
-
-impl Seat {
-    fn take(server: &Arc<Inner>, tasks: &Tasks, live: &Arc<Live>) -> Self {
-        tasks.open.fetch_add(1, Ordering::AcqRel);
-        Self {
-            server: Arc::clone(server),
-            live: Arc::clone(live),
-            _open: Counted::new(Kind::Task),
-        }
-    }
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let Some(tasks) = &self.server.tasks else {
-            return;
-        };
-        tasks.live.remove_if_same(self.live.key(), &self.live);
-        if tasks.open.fetch_sub(1, Ordering::AcqRel) == 1 {
-            tasks.none_left.notify_waiters();
-        }
-    }
 }
 
 impl fmt::Debug for Driver {

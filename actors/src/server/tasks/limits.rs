@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::store::memory_tasks::MemoryTasksLimits;
+use crate::{store::memory_tasks::MemoryTasksLimits, wire::ids::Owner};
 
 /// How long a task is kept that no client has set a time for: a client that comes back within the
 /// hour finds its result.
 const TTL: Duration = Duration::from_hours(1);
 /// The longest time that a client can set.
 const MAX_TTL: Duration = Duration::from_hours(24);
+/// The longest time that a client can set whom nobody has signed in: it costs nothing to be another.
+const MAX_ANONYMOUS_TTL: Duration = Duration::from_hours(1);
 /// The shortest: a client has to be able to ask at all.
 const MIN_TTL: Duration = Duration::from_secs(1);
 /// How often a client should ask.
@@ -21,6 +23,7 @@ const MAX_RESULT_BYTES: usize = 1024 * 1024;
 pub struct TaskLimits {
     ttl: Duration,
     max_ttl: Duration,
+    max_anonymous_ttl: Duration,
     poll_interval: Duration,
     max_result_bytes: usize,
     memory: MemoryTasksLimits,
@@ -31,6 +34,7 @@ impl Default for TaskLimits {
         Self {
             ttl: TTL,
             max_ttl: MAX_TTL,
+            max_anonymous_ttl: MAX_ANONYMOUS_TTL,
             poll_interval: POLL_INTERVAL,
             max_result_bytes: MAX_RESULT_BYTES,
             memory: MemoryTasksLimits::default(),
@@ -60,6 +64,15 @@ impl TaskLimits {
         self
     }
 
+    /// Sets the longest time that a client can ask for if nobody has signed in; one hour by default,
+    /// and never less than `ttl` nor more than `max_ttl`. Raise it where such clients are trusted, as
+    /// on stdio.
+    #[must_use]
+    pub const fn max_anonymous_ttl(mut self, ttl: Duration) -> Self {
+        self.max_anonymous_ttl = ttl;
+        self
+    }
+
     /// Sets how often clients should ask how a task stands; every second by default.
     #[must_use]
     pub const fn poll_interval(mut self, interval: Duration) -> Self {
@@ -76,7 +89,7 @@ impl TaskLimits {
     }
 
     /// Sets how many tasks the store in memory keeps; 4,096 by default. A call that would begin
-    /// another is refused.
+    /// another is refused. One caller, or all together that nobody can tell apart, can have half.
     #[must_use]
     pub const fn max_tasks(mut self, tasks: usize) -> Self {
         self.memory.max_tasks = tasks;
@@ -84,10 +97,20 @@ impl TaskLimits {
     }
 
     /// Sets how many of them belong to one caller or session; 256 by default. Callers that nobody
-    /// can tell apart share `max_tasks` only.
+    /// can tell apart share their half of `max_tasks` only.
     #[must_use]
     pub const fn max_per_owner(mut self, tasks: usize) -> Self {
         self.memory.max_per_owner = tasks;
+        self
+    }
+
+    /// Sets how many bytes of results and open questions the store in memory keeps; 256 MiB by
+    /// default, of which one caller, or all together that nobody can tell apart, can have half. Each
+    /// task counts 4 KiB at least. Over it, calls that would begin a task are refused, and a result or
+    /// a question that does not fit becomes a failure.
+    #[must_use]
+    pub const fn max_bytes(mut self, bytes: usize) -> Self {
+        self.memory.max_bytes = bytes;
         self
     }
 
@@ -99,10 +122,15 @@ impl TaskLimits {
         self.max_result_bytes
     }
 
-    /// Gives how long a task is kept for which the client has asked for this.
-    pub(super) fn clamp(&self, asked_ms: Option<u64>) -> Duration {
+    /// Gives how long a task of somebody is kept for which the client has asked for this.
+    pub(super) fn clamp(&self, owner: &Owner, asked_ms: Option<u64>) -> Duration {
         let asked = asked_ms.map_or(self.ttl, Duration::from_millis);
-        asked.min(self.max_ttl).max(MIN_TTL)
+        let most = if owner.is_anonymous() {
+            self.max_anonymous_ttl.max(self.ttl)
+        } else {
+            self.max_ttl
+        };
+        asked.min(most).min(self.max_ttl).max(MIN_TTL)
     }
 
     pub(super) fn poll_interval_ms(&self) -> u64 {
@@ -124,6 +152,8 @@ mod tests {
         let limits = TaskLimits::new()
             .ttl(Duration::from_secs(60))
             .max_ttl(Duration::from_secs(100));
+        let limits = limits.max_anonymous_ttl(Duration::from_secs(80));
+        let ada = Owner::new("ada");
         for (asked, seconds) in [
             (None, 60),
             (Some(0), 1),
@@ -131,7 +161,12 @@ mod tests {
             (Some(100_001), 100),
             (Some(u64::MAX), 100),
         ] {
-            assert_eq!(limits.clamp(asked), Duration::from_secs(seconds));
+            assert_eq!(limits.clamp(&ada, asked), Duration::from_secs(seconds));
+            let anonymous = limits.clamp(&Owner::ANONYMOUS, asked);
+            assert_eq!(anonymous, Duration::from_secs(seconds.min(80)));
         }
+        let low = limits.max_anonymous_ttl(Duration::ZERO);
+        let given = low.clamp(&Owner::ANONYMOUS, Some(90_000));
+        assert_eq!(given, Duration::from_secs(60));
     }
 }

@@ -76,7 +76,7 @@ impl Outcomes {
     }
 
     /// A failure that the model reads.
-    fn failed(&self, server: &Inner, why: &str) -> (TaskEnd, Option<String>) {
+    pub(super) fn failed(&self, server: &Inner, why: &str) -> (TaskEnd, Option<String>) {
         let json = self.writer(server).failure(why);
         (text(&json, true), Some(why.to_owned()))
     }

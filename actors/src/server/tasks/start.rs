@@ -81,7 +81,7 @@ pub(in crate::server) fn plan(server: &Inner, call: &Call<'_>, tool: &Tool) -> P
             _ => Plan::Inline,
         };
     }
-    let ttl = tasks.limits.clamp(None);
+    let ttl = tasks.limits.clamp(&call.options.owner(), None);
     // A function that runs already cannot go to another thread.
     if tool.begins_task_itself() && has_local_executor() {
         Plan::WhenTold(ttl)
@@ -106,7 +106,7 @@ fn plan_core(tasks: &Tasks, call: &Call<'_>, support: TaskSupport) -> Plan {
         }
         (_, None) => Plan::Inline,
         (_, Some(wish)) => match ttl(wish) {
-            Some(asked) => Plan::Now(tasks.limits.clamp(asked)),
+            Some(asked) => Plan::Now(tasks.limits.clamp(&call.options.owner(), asked)),
             None => refuse(code::INVALID_PARAMS, "task: ttl has to be milliseconds"),
         },
     }
