@@ -58,11 +58,7 @@ fn matched(template: &UriTemplate, uri: &str, found: &Variables) {
         let again = template.expand(found);
         if again.len() <= MAX_URI_BYTES {
             let read = template.matches(&again).expect("what it made it matches");
-            assert_eq!(
-                normalize(&template.expand(&read)),
-                normalize(&again),
-                "{uri}"
-            );
+            written_alike(template, &read, &again);
         }
     }
 }
@@ -76,9 +72,13 @@ fn expanded(template: &UriTemplate, values: &Variables) {
         return;
     }
     let found = template.matches(&uri).expect("what it made it matches");
-    // Which value a separator within it belongs to cannot be known, but the URI is the same; only
-    // that `;name=` is read as well, which is written without the sign.
+    written_alike(template, &found, &uri);
+}
+
+/// Which value a separator within it belongs to cannot be known, but the URI is the same; only that
+/// `;name=` is read as well, which is written without the sign.
+fn written_alike(template: &UriTemplate, read: &Variables, uri: &str) {
     if !template.as_str().contains("{;") {
-        assert_eq!(normalize(&template.expand(&found)), normalize(&uri));
+        assert_eq!(normalize(&template.expand(read)), normalize(uri));
     }
 }

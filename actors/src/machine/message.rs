@@ -135,13 +135,14 @@ fn explain(text: &str, reason: &str) -> Read<'static> {
 
 /// Takes out the members whose type the typed pass refuses and names the first of them.
 fn repair(params: &mut serde_json::Map<String, Value>) -> Option<String> {
-    const TEXTS: [&str; 6] = [
+    const TEXTS: [&str; 7] = [
         "name",
         "uri",
         "cursor",
         "protocolVersion",
         "requestState",
         "level",
+        "taskId",
     ];
     let mut wrong = None;
     for name in TEXTS {
@@ -253,6 +254,7 @@ mod tests {
         for body in [
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":1}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":{}}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":[1]}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"a","cursor":"b"}}"#,
         ] {
