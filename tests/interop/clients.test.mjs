@@ -159,6 +159,17 @@ function cell({ client, place, modern, http, sessions, at }) {
     return { result, came: () => heard(event).slice(begin) }
   }
 
+  const PROGRESS = 'notifications/progress'
+  /** Calls `steps`, and lets it end when its progress was heard. */
+  const steps = async (meta) => {
+    const tag = randomUUID()
+    const begin = heard(PROGRESS).length
+    const done = call('steps', { tag }, undefined, meta)
+    await eventually('the last step', () => heard(PROGRESS).slice(begin).some((params) => params.progress === 3))
+    await call('finish', { tag })
+    assert.equal(text(await done), 'done')
+  }
+
   test('connects', () => {
     assert.equal(session.version, client.version)
     assert.equal(session.server.name, 'interop')
@@ -316,8 +327,7 @@ function cell({ client, place, modern, http, sessions, at }) {
   })
 
   test('hears of the progress', async () => {
-    const { came } = await during('notifications/progress', () => call('steps'))
-    await eventually('the last step', () => came().some((params) => params.progress === 3))
+    const { came } = await during(PROGRESS, () => steps())
     assert.equal(came().at(-1).total, 3)
     assert.equal(came().at(-1).message, 'counting')
   })
@@ -329,12 +339,12 @@ function cell({ client, place, modern, http, sessions, at }) {
   test('hears the log at the level it asks for', async () => {
     const log = 'notifications/message'
     if (modern) {
-      const silent = await during(log, () => call('steps'))
+      const silent = await during(log, () => steps())
       assert.deepEqual(silent.came(), [])
-      const { came } = await during(log, () => call('steps', {}, undefined, { [LOG_LEVEL]: 'info' }))
+      const { came } = await during(log, () => steps({ [LOG_LEVEL]: 'info' }))
       await eventually('three lines', () => came().length === 3)
       assert.deepEqual(came().map((params) => params.data), ['step 1', 'step 2', 'step 3'])
-      const fewer = await during(log, () => call('steps', {}, undefined, { [LOG_LEVEL]: 'warning' }))
+      const fewer = await during(log, () => steps({ [LOG_LEVEL]: 'warning' }))
       assert.deepEqual(fewer.came(), [])
       return
     }
@@ -344,10 +354,10 @@ function cell({ client, place, modern, http, sessions, at }) {
       return
     }
     await session.request('logging/setLevel', { level: 'info' })
-    const { came } = await during(log, () => call('steps'))
+    const { came } = await during(log, () => steps())
     await eventually('three lines', () => came().length === 3)
     await session.request('logging/setLevel', { level: 'warning' })
-    const fewer = await during(log, () => call('steps'))
+    const fewer = await during(log, () => steps())
     assert.deepEqual(fewer.came(), [])
   })
 
@@ -357,6 +367,7 @@ function cell({ client, place, modern, http, sessions, at }) {
     const end = new AbortController()
     const rejected = assert.rejects(call('wait', { tag }, { signal: end.signal }))
     await eventually('the call runs', async () => (await seen()).started === 1)
+    await eventually('it says so', () => heard(PROGRESS).some((params) => params.message === 'waiting'))
     assert.equal((await seen()).cancelled, 0)
     end.abort(new Error('enough'))
     await rejected

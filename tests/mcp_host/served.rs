@@ -180,18 +180,27 @@ async fn roots(cx: ToolCx) -> Result<Value, ToolError> {
     Ok(answer["roots"].take())
 }
 
-/// How long a step takes. Clients forget the progress of a call that has its answer, so what is
-/// read from a pipe at once with the answer is lost to some.
+/// How long a short call takes.
 const STEP: Duration = Duration::from_millis(10);
 
-/// Reports and logs three steps.
-async fn steps(cx: ToolCx) -> &'static str {
+/// Reports and logs three steps, then waits until `finish` is called: clients forget the progress of
+/// a call that has its answer, so to some is lost what they read at once with the answer.
+async fn steps(
+    Args(asked): Args<Tag>,
+    cx: ToolCx,
+    waits: Ctx<Waits>,
+) -> Result<&'static str, ToolError> {
+    let finish = waits.with(&asked.tag, |waiting| waiting.finish.clone());
     for step in 1..=3_u8 {
         cx.log(LogLevel::Info, format!("step {step}"));
         cx.progress(f64::from(step), Some(3.0), Some("counting"));
+        // The next step is not merged with this one.
         actix_web::rt::time::sleep(STEP).await;
     }
-    "done"
+    tokio::select! {
+        () = cx.cancelled().cancelled() => Err(ToolError::new("the call was cancelled")),
+        () = finish.cancelled() => Ok("done"),
+    }
 }
 
 /// Ends its connection before it has its answer.
