@@ -75,10 +75,12 @@ fn expanded(template: &UriTemplate, values: &Variables) {
     written_alike(template, &found, &uri);
 }
 
-/// Which value a separator within it belongs to cannot be known, but the URI is the same; only that
-/// `;name=` is read as well, which is written without the sign.
+/// Which value a separator within it belongs to cannot be known, but the URI is the same; not so
+/// where values have names, for there signs are read that are written otherwise: `;name=` as
+/// `;name`, and the `=` of `{?a}=x` as one of the value.
 fn written_alike(template: &UriTemplate, read: &Variables, uri: &str) {
-    if !template.as_str().contains("{;") {
+    let text = template.as_str();
+    if !["{;", "{?", "{&"].iter().any(|named| text.contains(named)) {
         assert_eq!(normalize(&template.expand(read)), normalize(uri));
     }
 }
