@@ -3,10 +3,7 @@
 mod def;
 mod output;
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, OnceLock},
-};
+use std::{borrow::Cow, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -20,7 +17,7 @@ use crate::{
     },
     machine::{
         form::{self, FormError},
-        schema::{self, Checker, SchemaError, TypeSchema},
+        schema::{self, LazyChecker, SchemaError, TypeSchema},
         text_args,
     },
     tool::{Args, Context, ToolCx, ToolFn},
@@ -58,10 +55,9 @@ struct Inner {
     name: Arc<str>,
     title: Option<String>,
     description: Option<String>,
-    schema: Option<Arc<Value>>,
+    schema: Option<LazyChecker>,
     /// The schema says more than the type enforces.
     checked: bool,
-    checker: Arc<OnceLock<Result<Checker, SchemaError>>>,
     arguments: Vec<PromptArgument>,
     icons: Option<Value>,
     meta: Option<Map<String, Value>>,
@@ -140,15 +136,16 @@ impl Prompt {
     {
         let schema = made
             .as_ref()
-            .map(|made| Arc::new(schema::with_object_root(made.schema.clone())));
-        let arguments = schema.as_deref().map(text_args::arguments_of);
+            .map(|made| LazyChecker::new(schema::with_object_root(made.schema.clone())));
+        let arguments = schema
+            .as_ref()
+            .map(|made| text_args::arguments_of(made.schema()));
         Self(Arc::new(Inner {
             name: Arc::from(name),
             title: None,
             checked: made.as_ref().is_some_and(|made| made.needs_validator),
             description: made.and_then(|made| made.description),
             schema,
-            checker: Arc::default(),
             arguments: arguments.unwrap_or_default(),
             icons: None,
             meta: None,
@@ -223,15 +220,13 @@ impl Prompt {
     pub fn check(&self, context: &Context) -> Result<(), PromptDefError> {
         let own = || self.name().to_owned();
         if let Some(schema) = &self.0.schema {
-            if !text_args::is_flat(schema) {
+            if !text_args::is_flat(schema.schema()) {
                 return Err(PromptDefError::NotTexts(own()));
             }
-            if let Some(Err(source)) = self.checker() {
-                return Err(PromptDefError::Schema {
-                    prompt: own(),
-                    source: source.clone(),
-                });
-            }
+            schema.verify().map_err(|source| PromptDefError::Schema {
+                prompt: own(),
+                source,
+            })?;
         }
         let mut completed = self.0.completers.names();
         if let Some(argument) = completed.find(|name| !self.has_argument(name)) {
@@ -249,11 +244,6 @@ impl Prompt {
             Some(ty) => Err(PromptDefError::MissingContext { prompt: own(), ty }),
             None => Ok(()),
         }
-    }
-
-    fn checker(&self) -> Option<&Result<Checker, SchemaError>> {
-        let schema = self.0.schema.as_deref().filter(|_| self.0.checked)?;
-        Some(self.0.checker.get_or_init(|| Checker::new(schema)))
     }
 
     /// Gives the name that requests use.
@@ -304,7 +294,8 @@ impl Prompt {
                 argument.name
             )));
         }
-        if let (Some(schema), Some(Ok(checker))) = (&self.0.schema, self.checker()) {
+        let schema = self.0.schema.as_ref().filter(|_| self.0.checked);
+        if let Some((schema, Ok(checker))) = schema.map(|made| (made.schema(), made.get())) {
             let value = text_args::to_json(schema, &request.arguments);
             let checked = checker.check(&value);
             checked.map_err(|wrong| Rejection::Arguments(wrong.to_string()))?;

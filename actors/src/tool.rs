@@ -16,11 +16,7 @@ mod takes;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    future::Future,
-    marker::PhantomData,
-    sync::{Arc, OnceLock},
-};
+use std::{future::Future, marker::PhantomData, sync::Arc};
 
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
@@ -45,7 +41,7 @@ pub use self::{
 use crate::{
     machine::{
         form::{self, FormError},
-        schema::{self, Checker, SchemaError},
+        schema::{self, LazyChecker, SchemaError},
     },
     wire::{content::ToolAnnotations, task::TaskSupport},
 };
@@ -59,8 +55,8 @@ struct Inner {
     name: Arc<str>,
     title: Option<String>,
     description: Option<String>,
-    input_schema: Arc<Value>,
-    output_schema: Option<Arc<Value>>,
+    input: LazyChecker,
+    output: Option<LazyChecker>,
     /// The schema of results was given by hand, so results are checked against it.
     check_output: bool,
     /// The schema of arguments says more than serde enforces.
@@ -78,7 +74,6 @@ struct Inner {
     uses_cx: bool,
     uses_context: bool,
     execute: Option<Arc<dyn Execute>>,
-    checkers: Arc<Checkers>,
 }
 
 /// How the tool runs as a task.
@@ -87,13 +82,6 @@ struct Tasks {
     support: TaskSupport,
     /// The function says when the task begins.
     begins_itself: bool,
-}
-
-/// The compiled schemas, made on first use or when the host is built.
-#[derive(Debug, Default)]
-struct Checkers {
-    input: OnceLock<Result<Checker, SchemaError>>,
-    output: OnceLock<Result<Checker, SchemaError>>,
 }
 
 /// The schemas of what a person may send along with a decision.
@@ -175,7 +163,7 @@ impl Tool {
         let inner = Arc::make_mut(&mut tool.0);
         inner.description = description;
         inner.check_input = check_input;
-        inner.output_schema = Out::output_schema().map(|made| Arc::new(made.schema));
+        inner.output = Out::output_schema().map(|made| LazyChecker::new(made.schema));
         inner.uses_cx = P::USES_CX;
         inner.uses_context = P::USES_CONTEXT;
         inner.execute = Some(execute);
@@ -209,8 +197,8 @@ impl Tool {
             name: name.into(),
             title: None,
             description: None,
-            input_schema: Arc::new(input_schema),
-            output_schema: None,
+            input: LazyChecker::new(input_schema),
+            output: None,
             check_output: false,
             check_input: false,
             annotations: None,
@@ -224,7 +212,6 @@ impl Tool {
             uses_cx: false,
             uses_context: false,
             execute: None,
-            checkers: Arc::default(),
         }))
     }
 
@@ -295,7 +282,7 @@ impl Tool {
     #[must_use]
     pub fn output_schema(self, schema: Value) -> Self {
         self.with(|tool| {
-            tool.output_schema = Some(Arc::new(schema));
+            tool.output = Some(LazyChecker::new(schema));
             tool.check_output = true;
         })
     }

@@ -1,10 +1,15 @@
 //! JSON Schemas: made from types, trimmed, compiled, and used to say what is wrong with a value.
 
+mod lazy;
+mod plain;
+
 use std::fmt;
 
 use jsonschema::{Validator, error::ValidationErrorKind};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value};
+
+pub use self::{lazy::LazyChecker, plain::is_plain};
 
 /// Formats that schemars adds to numbers. They bound the Rust type and tell a model nothing.
 const NUMBER_FORMATS: [&str; 14] = [

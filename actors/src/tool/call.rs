@@ -6,27 +6,26 @@ use serde_json::Value;
 use super::{
     Context, Tool, ToolCx, ToolDefError, ToolError, ToolOutcome, ToolOutput, run::StartError,
 };
-use crate::machine::schema::{self, Checker, SchemaError};
+use crate::machine::schema::{self, LazyChecker};
 
 impl Tool {
-    /// Compiles the schemas and looks for the values that the parameters need.
+    /// Makes sure that the schemas compile and looks for the values that the parameters need.
     ///
     /// # Errors
     /// [`ToolDefError`] when the tool could never be called.
     pub fn check(&self, context: &Context) -> Result<(), ToolDefError> {
         let tool = || self.name().to_owned();
-        if !schema::is_object(&self.0.input_schema) {
+        if !schema::is_object(self.input_schema()) {
             return Err(ToolDefError::NotAnObject { tool: tool() });
         }
-        for checker in [self.input_checker(), self.output_checker()] {
-            let Some(Err(source)) = checker else {
-                continue;
-            };
-            let source = source.clone();
-            return Err(ToolDefError::Schema {
+        for schema in [Some(&self.0.input), self.0.output.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            schema.verify().map_err(|source| ToolDefError::Schema {
                 tool: tool(),
                 source,
-            });
+            })?;
         }
         if let Some(source) = self.0.not_a_form.clone() {
             let tool = tool();
@@ -44,21 +43,8 @@ impl Tool {
     /// # Errors
     /// The place and the reason.
     pub fn check_arguments(&self, arguments: &Value) -> Result<(), String> {
-        match self.input_checker() {
-            Some(Ok(checker)) => checker.check(arguments).map_err(|wrong| wrong.to_string()),
-            Some(Err(error)) => Err(error.to_string()),
-            None => Ok(()),
-        }
-    }
-
-    fn input_checker(&self) -> Option<&Result<Checker, SchemaError>> {
-        let schema = &self.0.input_schema;
-        Some(self.0.checkers.input.get_or_init(|| Checker::new(schema)))
-    }
-
-    fn output_checker(&self) -> Option<&Result<Checker, SchemaError>> {
-        let schema = self.0.output_schema.as_ref()?;
-        Some(self.0.checkers.output.get_or_init(|| Checker::new(schema)))
+        let checker = self.0.input.get().map_err(ToString::to_string)?;
+        checker.check(arguments).map_err(|wrong| wrong.to_string())
     }
 
     /// Calls the tool.
@@ -78,10 +64,9 @@ impl Tool {
             return failed(self.invalid("an object is expected"));
         }
         let checker = if self.0.check_input {
-            match self.input_checker() {
-                Some(Ok(checker)) => Some(checker),
-                Some(Err(error)) => return failed(ToolError::new(error.to_string())),
-                None => None,
+            match self.0.input.get() {
+                Ok(checker) => Some(checker),
+                Err(error) => return failed(ToolError::new(error.to_string())),
             }
         } else {
             None
@@ -139,7 +124,7 @@ impl Tool {
                 )));
             }
         }
-        let wrong = match self.output_checker() {
+        let wrong = match self.0.output.as_ref().map(LazyChecker::get) {
             Some(Ok(checker)) => checker.check(&output.to_value()),
             _ => Ok(()),
         };

@@ -1,6 +1,6 @@
 //! Definitions of tools: what a server and its clients have in common.
 
-use std::{any::TypeId, fmt, marker::PhantomData, sync::Arc};
+use std::{any::TypeId, fmt, marker::PhantomData};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{BlockingFn, IntoToolResult, Params, Returns, TakesAll, Tool, ToolFn};
 use crate::{
-    machine::schema::{self, TypeSchema},
+    machine::schema::{self, LazyChecker, TypeSchema},
     wire::content::{CallToolResult, ToolAnnotations},
 };
 
@@ -162,7 +162,7 @@ where
         let nothing = TypeId::of::<In>() == TypeId::of::<()>();
         let made = schema::of_input::<In>();
         tool.with(|tool| {
-            tool.input_schema = Arc::new(if nothing {
+            tool.input = LazyChecker::new(if nothing {
                 schema::empty_object()
             } else {
                 schema::with_object_root(made.schema)
@@ -172,7 +172,7 @@ where
             let own = self.description.map(str::to_owned);
             tool.description = own.or(made.description.filter(|_| !nothing));
             tool.title = self.title.map(str::to_owned);
-            tool.output_schema = Out::schema().map(|made| Arc::new(made.schema));
+            tool.output = Out::schema().map(|made| LazyChecker::new(made.schema));
             tool.annotations = self.hints();
         })
     }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{ApprovalSchema, Tool};
-use crate::wire::{
-    content::{ToolAnnotations, ToolListing},
-    task::TaskSupport,
+use crate::{
+    machine::schema::LazyChecker,
+    wire::{
+        content::{ToolAnnotations, ToolListing},
+        task::TaskSupport,
+    },
 };
 
 /// What a host reads.
@@ -33,13 +36,13 @@ impl Tool {
     /// Gives the JSON Schema of the arguments.
     #[must_use]
     pub fn input_schema(&self) -> &Arc<Value> {
-        &self.0.input_schema
+        self.0.input.schema()
     }
 
     /// Gives the JSON Schema of structured results.
     #[must_use]
     pub fn result_schema(&self) -> Option<&Arc<Value>> {
-        self.0.output_schema.as_ref()
+        self.0.output.as_ref().map(LazyChecker::schema)
     }
 
     /// Gives the hints.
@@ -110,8 +113,8 @@ impl Tool {
             name: tool.name.as_ref().to_owned(),
             title: tool.title.clone(),
             description: tool.description.clone(),
-            input_schema: Value::clone(&tool.input_schema),
-            output_schema: tool.output_schema.as_deref().cloned(),
+            input_schema: Value::clone(tool.input.schema()),
+            output_schema: tool.output.as_ref().map(|made| Value::clone(made.schema())),
             annotations: tool.annotations.clone(),
             meta: tool.meta.clone(),
             extra,

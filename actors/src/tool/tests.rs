@@ -243,3 +243,20 @@ fn reports_reach_the_sink() {
     ));
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
+
+#[test]
+fn a_tool_that_was_called_can_be_given_another_output_schema() {
+    let needs = |member: &str| json!({"type":"object","required":[member]});
+    let tool = Tool::raw(
+        "out",
+        json!({"type":"object"}),
+        |value, _| async move { value },
+    );
+    let first = tool.output_schema(needs("other"));
+    failure(run(&first, r#"{"sum":1}"#, plain()));
+    let second = first.clone().output_schema(needs("sum"));
+    assert!(matches!(
+        run(&second, r#"{"sum":1}"#, plain()),
+        ToolOutcome::Done(_)
+    ));
+}
