@@ -20,7 +20,7 @@ use std::{
 
 use actix::Addr;
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 use uuid::Uuid;
 
 pub use self::limits::SessionLimits;
@@ -86,6 +86,9 @@ pub(crate) struct Session {
     calls: Calls,
     /// The ids of the pages that its client was asked to open, the oldest first.
     pages: Mutex<Vec<Box<str>>>,
+    /// How often a stream of its own was opened.
+    streams_opened: AtomicU32,
+    stream_opened: Notify,
     actor: OnceLock<Addr<SessionActor>>,
 }
 
@@ -105,6 +108,8 @@ impl Session {
             lanes: AtomicU32::new(0),
             calls: Calls::default(),
             pages: Mutex::default(),
+            streams_opened: AtomicU32::new(0),
+            stream_opened: Notify::new(),
             actor: OnceLock::new(),
         }
     }
@@ -182,6 +187,30 @@ impl Session {
         let id = self.lanes.fetch_add(1, Ordering::Relaxed) + 1;
         let primes = resumable && self.primes();
         Arc::new(Lane::new(LaneId(id), &self.limits, primes))
+    }
+
+    /// Tells how often a stream of the session's own was opened.
+    pub(crate) fn streams_opened(&self) -> u32 {
+        self.streams_opened.load(Ordering::Acquire)
+    }
+
+    fn note_stream(&self) {
+        self.streams_opened.fetch_add(1, Ordering::AcqRel);
+        self.stream_opened.notify_waiters();
+    }
+
+    /// Waits until a stream of the session's own is opened, if none was since it was told that there
+    /// had been this many.
+    pub(crate) async fn stream_opened_after(&self, seen: u32) {
+        loop {
+            let opened = self.stream_opened.notified();
+            tokio::pin!(opened);
+            opened.as_mut().enable();
+            if self.streams_opened() != seen {
+                return;
+            }
+            opened.await;
+        }
     }
 
     /// Gives the address of the actor. None only before it was started.

@@ -213,12 +213,14 @@ impl Handler<Attach> for SessionActor {
             let lane = Lane::new(LaneId::STANDALONE, &session.limits, session.primes());
             Arc::new(lane)
         });
-        match after {
+        let reader = match after {
             // It is the same client, whose old connection is not known to be gone yet.
-            Some(event) => Ok(lane.attach(event.seq, &session)),
-            None if lane.is_attached() => Err(AttachError::Conflict),
-            None => Ok(lane.attach_unread(&session)),
-        }
+            Some(event) => lane.attach(event.seq, &session),
+            None if lane.is_attached() => return Err(AttachError::Conflict),
+            None => lane.attach_unread(&session),
+        };
+        session.note_stream();
+        Ok(reader)
     }
 }
 

@@ -170,6 +170,34 @@ fn questions_of_a_task_go_out_on_the_stream_of_who_waits_for_it() {
 }
 
 #[test]
+fn a_question_that_no_stream_could_carry_goes_out_when_the_session_opens_one() {
+    let (_, _, served) = served();
+    for waits in [false, true] {
+        let client = Client::open(&served);
+        let id = begin(&client, "asks");
+        until(&client, &id, "input_required");
+        // It takes an answer only, no stream.
+        let params = json!({"taskId": id});
+        let wire = waits.then(|| client.begin("application/json", 9, "tasks/result", params));
+        let (_, mut get) = client.get(&[]);
+        let mut read = get.until("One?");
+        if !read.contains("Two?") {
+            read += &get.until("Two?");
+        }
+        let heard = messages(&read);
+        for question in questions(&heard) {
+            client.answer(question["id"].as_u64().unwrap(), accept("a"));
+        }
+        until(&client, &id, "completed");
+        if let Some(mut wire) = wire {
+            let head = wire.head();
+            let result = json_of((head, wire));
+            assert_eq!(result["result"]["isError"], json!(null), "{result}");
+        }
+    }
+}
+
+#[test]
 fn questions_of_a_task_go_out_on_the_stream_of_the_session_and_so_do_its_reports() {
     let (open, _, served) = served();
     let client = Client::open(&served);

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    deliver::deliver,
+    deliver::bring,
     live::{Command, Live},
 };
 use crate::{
@@ -97,11 +97,9 @@ async fn ask(
         live: &live,
         key: Some(key.clone()),
     };
-    // The stream of the session, if there is one; else the question waits for `tasks/result`.
-    let claim = session.as_ref().and_then(|_| live.claim(&key));
     let on_its_way = async {
-        if let (Some(session), Some(claim)) = (session, claim) {
-            deliver(session, None, claim, kind, params).await;
+        if let Some(session) = session {
+            bring(session, &live, &key, kind, params).await;
         }
         std::future::pending::<()>().await;
     };

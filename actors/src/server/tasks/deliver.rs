@@ -1,6 +1,6 @@
 //! 2025: brings the questions of a task to the client of its session, and waits for its end.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashMap, future::pending, sync::Arc};
 
 use futures_util::{StreamExt as _, future::LocalBoxFuture, stream::FuturesUnordered};
 use serde_json::{Map, Value, json};
@@ -32,6 +32,31 @@ pub(super) async fn deliver(
     true
 }
 
+/// Brings a question to the client on the stream of its session, as soon as there is one and nobody
+/// else does: whoever waits in `tasks/result` brings it on a stream of its own.
+pub(super) async fn bring(
+    session: Arc<Session>,
+    live: &Arc<Live>,
+    key: &str,
+    kind: QuestionKind,
+    params: Value,
+) {
+    loop {
+        let released = live.released();
+        tokio::pin!(released);
+        released.as_mut().enable();
+        let streams = session.streams_opened();
+        let Some(claim) = live.claim(key) else {
+            released.await;
+            continue;
+        };
+        if deliver(Arc::clone(&session), None, claim, kind, params.clone()).await {
+            return;
+        }
+        session.stream_opened_after(streams).await;
+    }
+}
+
 /// Says which task a message belongs to.
 pub(in crate::server) fn related(params: Value, id: &str) -> Value {
     let mut params = match params {
@@ -52,20 +77,29 @@ pub(super) async fn until_over(
     client: Option<(Arc<Session>, Arc<Lane>)>,
 ) -> Option<Arc<TaskRecord>> {
     let mut seen = live.watch();
-    let mut deliveries: FuturesUnordered<LocalBoxFuture<'static, Option<String>>> =
+    let mut deliveries: FuturesUnordered<LocalBoxFuture<'static, Option<(String, u32)>>> =
         FuturesUnordered::new();
-    let mut unreachable = HashSet::new();
+    // How many streams the session had had when no one led to its client.
+    let mut unreachable = HashMap::new();
     loop {
         let released = live.released();
         tokio::pin!(released);
         released.as_mut().enable();
+        let streams = client.as_ref().map(|(session, _)| session.streams_opened());
+        let streams = streams.unwrap_or_default();
+        let opened = async {
+            match &client {
+                Some((session, _)) => session.stream_opened_after(streams).await,
+                None => pending().await,
+            }
+        };
         let record = Arc::clone(&seen.borrow_and_update());
         if record.task.status().is_terminal() {
             return Some(record);
         }
         if let Some((session, lane)) = &client {
             for (key, request) in record.task.questions() {
-                if unreachable.contains(key) {
+                if unreachable.get(key) == Some(&streams) {
                     continue;
                 }
                 let Some(claim) = live.claim(key) else {
@@ -76,7 +110,7 @@ pub(super) async fn until_over(
                 let (session, lane) = (Arc::clone(session), Some(Arc::clone(lane)));
                 deliveries.push(Box::pin(async move {
                     let asked = deliver(session, lane, claim, kind, params).await;
-                    (!asked).then_some(key)
+                    (!asked).then_some((key, streams))
                 }));
             }
         }
@@ -85,6 +119,7 @@ pub(super) async fn until_over(
                 return None;
             },
             () = released => {}
+            () = opened => {}
             Some(failed) = deliveries.next(), if !deliveries.is_empty() => unreachable.extend(failed),
         }
     }
