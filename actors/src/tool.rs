@@ -326,11 +326,17 @@ impl Tool {
         self.with(|tool| tool.tasks.support = TaskSupport::Required)
     }
 
-    /// Says that the function begins its task itself, with [`ToolCx::begin_task`]; else the task
-    /// begins with the call. What the function asks before, a client of 2026 answers in rounds of
+    /// Lets the tool run as a task, as [`Tool::task`] does unless it runs as one anyway, and says that
+    /// the function begins its task itself, with [`ToolCx::begin_task`]; else the task begins with the
+    /// call. What the function asks before, a client of 2026 answers in rounds of
     /// the call, and a function that ends before has no task.
     #[must_use]
     pub fn begins_task(self) -> Self {
-        self.with(|tool| tool.tasks.begins_itself = true)
+        self.with(|tool| {
+            tool.tasks.begins_itself = true;
+            if tool.tasks.support == TaskSupport::Forbidden {
+                tool.tasks.support = TaskSupport::Optional;
+            }
+        })
     }
 }

@@ -91,6 +91,12 @@ impl Task {
         }
     }
 
+    /// Begins the task now, not when it was made. Nobody has heard of it yet.
+    pub(crate) const fn begin(&mut self, now: u64) {
+        self.created_at = now;
+        self.updated_at = now;
+    }
+
     /// Gives the id.
     #[must_use]
     pub const fn id(&self) -> &TaskId {

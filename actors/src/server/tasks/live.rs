@@ -1,6 +1,7 @@
 //! A task as requests see it.
 
 use std::{
+    borrow::Cow,
     collections::HashSet,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,9 +11,10 @@ use serde_json::{Map, Value};
 use tokio::sync::{Notify, futures::Notified, mpsc, oneshot, watch};
 
 use crate::{
+    machine::redaction::cut,
     ports::task_store::{TaskRecord, TaskScope},
     tool::{InputError, Question},
-    wire::ids::TaskId,
+    wire::ids::{Owner, TaskId},
 };
 
 /// Commands that wait for the driver of one task. Each is handled at once, so this is full only
@@ -24,6 +26,26 @@ const MAX_WAITING: usize = 32;
 pub(in crate::server) struct TaskKey {
     pub(in crate::server) scope: TaskScope,
     pub(in crate::server) id: TaskId,
+}
+
+impl TaskKey {
+    /// Gives what logs may tell of the id.
+    pub(super) fn told(&self) -> Cow<'_, str> {
+        told(self.id.as_str(), &self.scope.owner)
+    }
+}
+
+/// Characters of an id that is a secret by which it is still known in an audit.
+const TOLD_OF_SECRET: usize = 8;
+
+/// Gives what may be told of the id of a task: that of somebody whom nobody has signed in is all
+/// that keeps others from the task, so only its beginning.
+pub(in crate::server) fn told<'a>(id: &'a str, owner: &Owner) -> Cow<'a, str> {
+    let short = cut(id, TOLD_OF_SECRET);
+    if !owner.is_anonymous() || short.len() == id.len() {
+        return Cow::Borrowed(id);
+    }
+    Cow::Owned(format!("{short}…"))
 }
 
 /// What comes of a question.
@@ -66,6 +88,14 @@ pub(in crate::server) struct Live {
 pub(super) struct Ends {
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) seen: watch::Sender<Arc<TaskRecord>>,
+}
+
+impl Ends {
+    /// Lets the time of the task count from now.
+    pub(super) fn begin(&self, now: u64) {
+        self.seen
+            .send_modify(|record| Arc::make_mut(record).task.begin(now));
+    }
 }
 
 impl Live {

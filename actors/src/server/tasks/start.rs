@@ -131,8 +131,6 @@ fn ttl(wish: &RawValue) -> Option<Option<u64>> {
 struct New {
     live: Arc<Live>,
     ends: Ends,
-    /// The answer to its call.
-    created: Members,
 }
 
 fn make(call: &Call<'_>, tasks: &Tasks, ttl: Duration) -> New {
@@ -144,13 +142,13 @@ fn make(call: &Call<'_>, tasks: &Tasks, ttl: Duration) -> New {
         millis(ttl),
         tasks.limits.poll_interval_ms(),
     );
-    let created = wire::created(&task);
     let (live, ends) = Live::new(Arc::new(TaskRecord { scope, task }));
-    New {
-        live,
-        ends,
-        created,
-    }
+    New { live, ends }
+}
+
+/// Gives the answer to the call of a task.
+fn created(live: &Live) -> Members {
+    wire::created(&live.record().task)
 }
 
 /// Begins a task and answers with it.
@@ -164,11 +162,8 @@ pub(in crate::server) fn start(
     let Some(tasks) = &server.0.tasks else {
         return call.not_found();
     };
-    let New {
-        live,
-        ends,
-        created,
-    } = make(call, tasks, ttl);
+    let New { live, ends } = make(call, tasks, ttl);
+    let created = created(&live);
     let cancel = CancellationToken::new();
     let cx = match context(&server.0, call, &live, &cancel) {
         Ok(cx) => cx,
@@ -259,11 +254,7 @@ pub(in crate::server) fn start_when_told(
     let Some(tasks) = &server.0.tasks else {
         return call.not_found();
     };
-    let New {
-        live,
-        ends,
-        created,
-    } = make(call, tasks, ttl);
+    let New { live, ends } = make(call, tasks, ttl);
     let asker = Arc::new(TaskAsker::new(&live, Arc::new(declared(call)), None));
     let begun = asker.begun().clone();
     let subject = Subject {
@@ -300,6 +291,9 @@ pub(in crate::server) fn start_when_told(
         if let Some(guard) = guard {
             guard.disarm();
         }
+        // The client may have been asked for long before.
+        plan.ends.begin(SystemClock.now_ms());
+        let created = created(&plan.live);
         let driver = Driver::new(&inner, tasks, plan);
         let (begun, beginning) = oneshot::channel();
         actix_rt::spawn(driver.run(work, begun));
