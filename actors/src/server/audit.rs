@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{Inner, McpServerBuilder, Options, Response, methods::Subject};
+use super::{Inner, McpServerBuilder, Options, Response, methods::Subject, tasks::told};
 use crate::{
     machine::redaction::{Redaction, cut},
     wire::{auth::AuthInfo, jsonrpc::code, mcp::envelope::Params, uri_template::MAX_URI_BYTES},
@@ -76,7 +76,8 @@ pub struct Audit<'a> {
     pub peer: Option<IpAddr>,
     /// The method. Empty if the gate refused the request, for then nothing of it was read.
     pub method: &'a str,
-    /// The tool, prompt, URI or task that the request names; empty if it names none.
+    /// The tool, prompt, URI or task that the request names; empty if it names none. Of the id of a
+    /// task only the beginning if nobody has signed in, for whoever knows all of it has the task.
     pub name: &'a str,
     /// The id of the request as JSON text.
     pub id: &'a str,
@@ -184,7 +185,10 @@ impl AuditRecord {
             Subject::Name => params.name.as_deref().unwrap_or_default().to_owned(),
             Subject::Uri => params.uri.as_deref().unwrap_or_default().to_owned(),
             Subject::Reference => referred(params.reference),
-            Subject::Task => params.task_id.as_deref().unwrap_or_default().to_owned(),
+            Subject::Task => {
+                let id = params.task_id.as_deref().unwrap_or_default();
+                told(id, &options.owner()).into_owned()
+            }
         };
         let tool = server.tools.get(&*name);
         let tool = tool.filter(|_| method == "tools/call");

@@ -16,6 +16,7 @@ mod outcome;
 mod seat;
 mod settings;
 mod start;
+mod store;
 mod wire;
 
 use std::{
@@ -33,15 +34,18 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub use self::limits::TaskLimits;
-use self::live::{Live, TaskKey};
 pub(super) use self::{
     asker::TaskAsker,
     deliver::related,
-    live::TaskKey as Key,
+    live::{TaskKey as Key, told},
     methods::{cancel, get, list, result, update},
     settings::TaskSettings,
     start::{Plan, plan, start, start_when_told},
     wire::{detailed, settings},
+};
+use self::{
+    live::{Live, TaskKey},
+    store::Store,
 };
 use super::{Inner, McpServer, dispatch::Call, prepare::declared};
 use crate::{
@@ -58,7 +62,7 @@ use crate::{
 
 /// The tasks of one server.
 pub(super) struct Tasks {
-    store: Arc<dyn TaskStore>,
+    store: Store,
     limits: TaskLimits,
     /// The extension of 2026 is served.
     extension: bool,
@@ -74,7 +78,7 @@ pub(super) struct Tasks {
 impl Tasks {
     pub(super) fn new(store: Arc<dyn TaskStore>, limits: TaskLimits, extension: bool) -> Self {
         Self {
-            store,
+            store: Store::new(store),
             limits,
             extension,
             live: Registry::new(),

@@ -485,7 +485,8 @@ fn a_call_that_goes_on_as_a_task_is_told_when_it_begins_and_so_is_what_changes_i
         trail.settled(2),
         [
             "tools/call later 1 Task".to_owned(),
-            format!("tasks/cancel {id} 3 Done")
+            // Whoever knows all of the id has the task.
+            format!("tasks/cancel {}… 3 Done", &id[..8])
         ]
     );
 }

@@ -22,7 +22,7 @@ use crate::{
     machine::task::{TaskEnd, TaskEra},
     ports::{
         clock::{Clock as _, SystemClock},
-        task_store::{TaskFuture, TaskRecord, TaskStoreError},
+        task_store::{TaskRecord, TaskStoreError},
     },
     server::{Inner, drain::InFlight, reply},
     session::{CallGuard, Changed, Session},
@@ -30,8 +30,6 @@ use crate::{
     wire::task::STATUS_NOTIFICATION,
 };
 
-/// How long a task waits for its store: longer, and it would not hear of its own end.
-const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 const SHUTTING_DOWN: &str = "the server is shutting down";
 /// What comes of a result or a question that the store has no room for.
 const NO_ROOM: &str = "the server keeps too much of its tasks: try again later";
@@ -124,7 +122,7 @@ impl Driver {
             return;
         };
         let record = Arc::new(self.record.clone());
-        let kept = in_time(tasks.store.insert(record)).await;
+        let kept = tasks.store.insert(record).await;
         let is_kept = kept.is_ok();
         if is_kept {
             let live = &self.seat.live;
@@ -136,8 +134,8 @@ impl Driver {
             self.keep(tasks).await;
         }
         let key = self.seat.live.key();
-        if is_kept && let Err(error) = in_time(tasks.store.remove(&key.scope, &key.id)).await {
-            tracing::error!(%error, id = %key.id, "a task could not be forgotten");
+        if is_kept && let Err(error) = tasks.store.remove(&key.scope, &key.id).await {
+            tracing::error!(%error, id = %key.told(), "a task could not be forgotten");
         }
     }
 
@@ -332,10 +330,10 @@ impl Driver {
     /// nobody from hearing of the task.
     async fn write_down(&self, tasks: &Tasks) -> bool {
         let record = Arc::new(self.record.clone());
-        let Err(error) = in_time(tasks.store.update(record)).await else {
+        let Err(error) = tasks.store.update(record).await else {
             return true;
         };
-        tracing::error!(%error, id = %self.record.task.id(), "a task could not be written down");
+        tracing::error!(%error, id = %self.seat.live.key().told(), "a task could not be written down");
         !matches!(error, TaskStoreError::Full)
     }
 
@@ -374,12 +372,6 @@ fn count(end: &TaskEnd) {
 
 fn now() -> u64 {
     SystemClock.now_ms()
-}
-
-/// Waits for the store, but not for ever.
-async fn in_time<T>(answer: TaskFuture<'_, T>) -> Result<T, TaskStoreError> {
-    let answered = tokio::time::timeout(STORE_ANSWERS_WITHIN, answer).await;
-    answered.unwrap_or(Err(TaskStoreError::TimedOut))
 }
 
 /// Gives when a time is over that begins now; one that no clock can tell is as good as endless.
