@@ -1,6 +1,7 @@
 //! The server on a pair of pipes: what goes in and out, line by line.
 #![cfg(feature = "stdio")]
 
+mod goodbye;
 mod listen;
 mod sessions;
 mod tasks;
@@ -363,30 +364,4 @@ async fn the_end_of_the_input_ends_the_server_and_what_still_runs() {
     );
     assert!(seen.dropped.load(Ordering::SeqCst));
     assert!(seen.token.lock().unwrap().as_ref().unwrap().is_cancelled());
-}
-
-#[tokio::test]
-async fn a_client_that_reads_no_more_is_a_fault() {
-    let faults = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&faults);
-    let seen: Arc<Seen> = Arc::default();
-    let server = builder(&seen)
-        .on_error(move |fault| told.lock().unwrap().push(fault.clone()))
-        .build()
-        .unwrap();
-    let (mut input, theirs) = duplex(1 << 16);
-    let (ours, output) = duplex(1 << 16);
-    drop(output);
-    let ping = legacy(1, "ping", json!({}));
-    input
-        .write_all(format!("{ping}\n").as_bytes())
-        .await
-        .unwrap();
-    let served = tokio::time::timeout(PATIENCE, serve_io(server, theirs, ours));
-    assert!(served.await.unwrap().is_err());
-    drop(input);
-    assert!(matches!(
-        &faults.lock().unwrap()[..],
-        [ServerFault::Transport(_)]
-    ));
 }

@@ -5,7 +5,7 @@ mod desk;
 mod lines;
 mod output;
 
-use std::{io, time::Duration};
+use std::{io, pin::pin, time::Duration};
 
 use bytes::Bytes;
 use tokio::{
@@ -37,8 +37,9 @@ const DRAIN: Duration = Duration::from_secs(1);
 ///
 /// When the input has ended, calls have one second, then they are cancelled and this function
 /// returns. A thread of [`Tool::blocking`](crate::tool::Tool::blocking) that does not look at its
-/// token still keeps the process: call [`std::process::exit`] if that must not be. Needs a tokio
-/// runtime; sessions need an actix system.
+/// token still keeps the process, and so does the read of an input that is still open after an
+/// error: call [`std::process::exit`] if that must not be. Needs a tokio runtime; sessions need an
+/// actix system.
 ///
 /// ```no_run
 /// use roscius_actors::server::{McpServer, serve_stdio};
@@ -50,9 +51,11 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// # }
 /// ```
 ///
+/// A client that closes both pipes says goodbye, even while answers are on their way.
+///
 /// # Errors
-/// When the input cannot be read or the output cannot be written. A client that closes its end of
-/// the output is such an error.
+/// When the input cannot be read or the output cannot be written. A client that closes the output
+/// alone, and does not end the input within a second, is such an error.
 pub async fn serve_stdio(server: McpServer) -> io::Result<()> {
     serve_io(server, tokio::io::stdin(), tokio::io::stdout()).await
 }
@@ -68,27 +71,59 @@ where
     W: AsyncWrite + Unpin,
 {
     let (sender, receiver) = channel(WAITING_LINES);
-    let lines = Lines::new(input, server.max_body_bytes());
+    let mut lines = Lines::new(input, server.max_body_bytes());
     let mut desk = Desk::new(server.clone(), sender);
-    let serving = async move {
-        let read = desk.serve(lines).await;
-        desk.drain(DRAIN).await;
-        read
-    };
-    let writing = write_lines(output, receiver);
-    tokio::pin!(serving, writing);
-    let ended = tokio::select! {
-        // Nobody reads any more: calls are dropped, and that cancels them.
-        written = &mut writing => written,
-        read = &mut serving => {
-            let written = tokio::time::timeout(DRAIN, writing).await;
-            read.and(written.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())))
+    let mut writing = pin!(write_lines(output, receiver));
+    let first = {
+        let mut serving = pin!(async {
+            let read = desk.serve(&mut lines).await;
+            desk.drain(DRAIN).await;
+            read
+        });
+        tokio::select! {
+            written = &mut writing => Ended::Output(written),
+            read = &mut serving => Ended::Input(read),
         }
+    };
+    // What still runs is dropped, and that cancels it: nobody reads any more, or its time is over.
+    drop(desk);
+    let ended = match first {
+        Ended::Input(read) => {
+            let written = tokio::time::timeout(DRAIN, writing).await;
+            let written = written.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            unless_gone(read).and(unless_gone(written))
+        }
+        // Only a client that keeps its other end open is still there.
+        Ended::Output(Err(error)) if is_gone(&error) => {
+            let rest = tokio::time::timeout(DRAIN, lines.skip_rest()).await;
+            rest.map_or(Err(error), unless_gone)
+        }
+        Ended::Output(written) => written,
     };
     if let Err(error) = &ended {
         server.0.report(&ServerFault::Transport(error.to_string()));
     }
     ended
+}
+
+/// Which of the pipes ended first.
+enum Ended {
+    Input(io::Result<()>),
+    Output(io::Result<()>),
+}
+
+/// Tells whether an error says that the other end was closed. A socket that is closed with something
+/// unread says so to whoever reads, too.
+fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(
+        error.kind(),
+        BrokenPipe | ConnectionReset | ConnectionAborted
+    )
+}
+
+fn unless_gone(ended: io::Result<()>) -> io::Result<()> {
+    ended.or_else(|error| if is_gone(&error) { Ok(()) } else { Err(error) })
 }
 
 /// Writes what is ready in one go, until nobody can send any more.

@@ -84,7 +84,7 @@ impl Desk {
     }
 
     /// Serves until the input ends.
-    pub(super) async fn serve<R>(&mut self, mut lines: Lines<R>) -> io::Result<()>
+    pub(super) async fn serve<R>(&mut self, lines: &mut Lines<R>) -> io::Result<()>
     where
         R: AsyncRead + Unpin,
     {

@@ -68,6 +68,16 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
+    /// Waits until the input ends, and gives nothing of it.
+    pub(super) async fn skip_rest(&mut self) -> io::Result<()> {
+        while !self.ended {
+            self.buffer.clear();
+            self.buffer.reserve(CHUNK);
+            self.ended = self.input.read_buf(&mut self.buffer).await? == 0;
+        }
+        Ok(())
+    }
+
     /// Takes a line off the buffer; the last one may lack its end.
     fn take_line(&mut self) -> Option<BytesMut> {
         let fresh = self.buffer.get(self.scanned..).unwrap_or_default();
