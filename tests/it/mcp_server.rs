@@ -19,3 +19,4 @@ mod task_life;
 mod task_stores;
 mod tasks_2025;
 mod tasks_2026;
+mod versions;

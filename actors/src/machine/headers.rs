@@ -13,6 +13,8 @@ use crate::wire::{
 
 /// The longest part of a value that an error quotes.
 const MAX_QUOTE_CHARS: usize = 100;
+/// What is said of a header that is not [`legible`].
+pub const ILLEGIBLE: &str = "came twice or holds characters that a header may not hold";
 
 /// Compares a header that mirrors the body word for word.
 ///
@@ -104,18 +106,16 @@ fn printable<'a>(name: &str, header: Option<&'a [u8]>, body: &str) -> Result<&'a
     let Some(header) = header else {
         return Err(mismatch(name, None, body, "is missing"));
     };
+    legible(header).ok_or_else(|| mismatch(name, None, body, ILLEGIBLE))
+}
+
+/// Gives the text of a header, unless it came twice or holds characters that a header may not hold.
+#[must_use]
+pub fn legible(header: &[u8]) -> Option<&str> {
     let visible = header
         .iter()
         .all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
-    match std::str::from_utf8(header) {
-        Ok(text) if visible => Ok(text),
-        _ => Err(mismatch(
-            name,
-            None,
-            body,
-            "came twice or holds characters that a header may not hold",
-        )),
-    }
+    std::str::from_utf8(header).ok().filter(|_| visible)
 }
 
 fn mismatch(name: &str, header: Option<&str>, body: &str, reason: &str) -> RpcError {
@@ -130,7 +130,9 @@ fn mismatch(name: &str, header: Option<&str>, body: &str, reason: &str) -> RpcEr
     }}))
 }
 
-fn quote(text: &str) -> String {
+/// Gives as much of a text as an error quotes.
+#[must_use]
+pub fn quote(text: &str) -> String {
     text.chars().take(MAX_QUOTE_CHARS).collect()
 }
 

@@ -9,6 +9,7 @@ use crate::{
     wire::{
         http::{Body, Head},
         jsonrpc::{RpcError, code},
+        mcp::envelope::Params,
         version::V2025_03_26,
     },
 };
@@ -28,8 +29,11 @@ impl McpServer {
             Ok(None) => era,
             Err(refused) => return refused.into(),
         };
-        if era != Era::Legacy(V2025_03_26) {
+        if matches!(era, Era::Legacy(version) if version != V2025_03_26) {
             return invalid(format!("a JSON-RPC array is served only for {V2025_03_26}"));
+        }
+        if let Err((status, error)) = self.check_legacy(era, head, &Params::default()) {
+            return reply::refuse(status, None, false, &error).into();
         }
         let elements: Vec<&RawValue> = match serde_json::from_str(text) {
             Ok(elements) => elements,

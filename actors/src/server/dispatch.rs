@@ -282,22 +282,27 @@ impl McpServer {
         era: Era,
         options: &Options,
     ) -> Handling {
+        let none = Params::default();
+        let params = message.params.as_deref().unwrap_or(&none);
         match self.session_of(head, era, &message.method, options) {
-            Ok(Some(session)) => {
-                let none = Params::default();
-                let params = message.params.as_deref().unwrap_or(&none);
-                memory::notification(&session, &message.method, params);
-            }
+            Ok(Some(session)) => memory::notification(&session, &message.method, params),
             Ok(None) => {}
             Err(refused) => return refused.into(),
         }
-        if era.is_modern() && head.mcp_method.is_some() {
-            let checked = check_plain("mcp-method", head.mcp_method, &message.method);
-            if let Err(error) = checked {
-                return reply::refuse(400, None, true, &error).into();
-            }
+        if options.headerless {
+            return Response::empty(202).into();
         }
-        Response::empty(202).into()
+        let modern = era.is_modern();
+        let checked = self
+            .check_unanswered(era, head, params.meta.as_deref())
+            .and_then(|()| match head.mcp_method {
+                Some(_) if modern => check_plain("mcp-method", head.mcp_method, &message.method),
+                _ => Ok(()),
+            });
+        match checked {
+            Ok(()) => Response::empty(202).into(),
+            Err(error) => reply::refuse(400, None, modern, &error).into(),
+        }
     }
 
     /// Handles one element of a batch. Those exist only in the old era, and only for requests that

@@ -147,7 +147,12 @@ impl McpServer {
     ) -> Handling {
         let session = match self.session_of(head, era, "", options) {
             Ok(Some(session)) => session,
-            Ok(None) => return Response::empty(202).into(),
+            Ok(None) => {
+                return match self.check_unanswered(era, head, None) {
+                    Ok(()) => Response::empty(202).into(),
+                    Err(error) => reply::refuse(400, None, false, &error).into(),
+                };
+            }
             Err(refused) => return refused.into(),
         };
         let id = response.get_mut("id").map(Value::take).unwrap_or_default();

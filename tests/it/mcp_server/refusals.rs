@@ -253,29 +253,6 @@ fn errors_carry_the_id_of_the_request() {
 }
 
 #[test]
-fn an_unknown_version_is_told_what_is_served() {
-    let served = Served::new(&server());
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
-        "io.modelcontextprotocol/protocolVersion": "v999.0.0",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }}});
-    let ask = Ask::post(body.to_string()).header("mcp-method", "tools/list");
-    let reply = ask
-        .clone()
-        .header("mcp-protocol-version", "v999.0.0")
-        .send(&served);
-    assert_eq!((reply.status, reply.error_code()), (400, -32022));
-    let data = &reply.json()["error"]["data"];
-    assert_eq!(data["requested"], "v999.0.0");
-    let discover = Ask::modern("server/discover", json!({}))
-        .send(&served)
-        .json();
-    assert_eq!(data["supported"], discover["result"]["supportedVersions"]);
-    let reply = ask.header("mcp-protocol-version", MODERN).send(&served);
-    assert_eq!((reply.status, reply.error_code()), (400, -32020));
-}
-
-#[test]
 fn headers_are_read_as_http_reads_them() {
     let served = Served::new(&server());
     let shouted = call().without("mcp-name").header("MCP-NAME", "  echo  ");
