@@ -16,7 +16,7 @@ pub use roscius_actors::{
         Args, Ctx, Input, InputError, InputResponse, Json, Question, SampleRequest, Tool, ToolCx,
         ToolDef, ToolError,
     },
-    transport::Http,
+    transport::{Egress, Http},
     wire::{
         cache::CacheHint,
         ids::Owner,

@@ -8,6 +8,7 @@ pub mod claims;
 pub mod client_policy;
 pub mod continuation;
 pub mod dialogue;
+pub mod egress;
 pub mod era;
 pub mod form;
 pub mod frontmatter;

@@ -10,4 +10,5 @@ pub use memory::Memory;
 #[cfg(feature = "stdio")]
 pub use stdio::Stdio;
 
-pub(crate) use http_client::{UNFRAMED, http_client, is_unframed};
+pub use crate::machine::egress::{Egress, EgressError};
+pub(crate) use http_client::{UNFRAMED, egress_refusal, http_client, is_unframed};

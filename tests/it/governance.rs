@@ -1,6 +1,7 @@
 //! What operators of a server bound and hear of: over HTTP, in sessions, in arrays and on pipes.
 
 mod audit;
+mod egress;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod rate;

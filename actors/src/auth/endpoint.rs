@@ -10,7 +10,10 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 
-use crate::transport::http_client;
+use crate::{
+    machine::resource_metadata::check_endpoint,
+    transport::{Egress, egress_refusal, http_client},
+};
 
 /// Bounds an answer. Key sets and introspection answers have a few kilobytes.
 const MAX_ANSWER_BYTES: usize = 256 * 1024;
@@ -24,6 +27,8 @@ pub(crate) enum EndpointError {
     NoSystem,
     #[error("the endpoint cannot be reached")]
     Unreachable,
+    #[error("connections to the endpoint are not allowed")]
+    Refused,
     #[error("the endpoint did not answer in time")]
     TooLate,
     #[error("the answer is too large")]
@@ -41,6 +46,7 @@ pub(crate) enum EndpointError {
 pub(crate) struct Endpoint {
     pub(crate) url: String,
     pub(crate) deadline: Duration,
+    pub(crate) egress: Egress,
 }
 
 impl Endpoint {
@@ -48,13 +54,24 @@ impl Endpoint {
         Self {
             url,
             deadline: DEADLINE,
+            egress: Egress::everywhere(),
         }
+    }
+
+    /// Tells why the endpoint cannot be used, as far as that shows in its URL.
+    pub(crate) fn check(&self, allow_http: bool) -> Result<(), String> {
+        if !allow_http {
+            check_endpoint(&self.url).map_err(|error| error.to_string())?;
+        }
+        self.egress
+            .check(&self.url)
+            .map_err(|error| error.to_string())
     }
 
     /// Gets a document.
     #[cfg(feature = "jwt")]
     pub(crate) async fn get(&self) -> Result<Bytes, EndpointError> {
-        let client = http_client().map_err(|_| EndpointError::NoSystem)?;
+        let client = http_client(&self.egress).map_err(|_| EndpointError::NoSystem)?;
         let request = client.get(self.url.as_str()).insert_header((
             header::ACCEPT,
             HeaderValue::from_static("application/json, application/jwk-set+json"),
@@ -69,7 +86,7 @@ impl Endpoint {
         client_secret: &str,
         form: &[(&str, &str)],
     ) -> Result<Bytes, EndpointError> {
-        let client = http_client().map_err(|_| EndpointError::NoSystem)?;
+        let client = http_client(&self.egress).map_err(|_| EndpointError::NoSystem)?;
         let credentials = STANDARD.encode(format!("{client_id}:{client_secret}"));
         let mut credentials = HeaderValue::try_from(format!("Basic {credentials}"))
             .map_err(|_| EndpointError::Unreadable)?;
@@ -89,6 +106,9 @@ impl Endpoint {
 
 async fn read(sent: awc::SendClientRequest) -> Result<Bytes, EndpointError> {
     let mut response = sent.await.map_err(|error| {
+        if egress_refusal(&error).is_some() {
+            return EndpointError::Refused;
+        }
         tracing::warn!(%error, "an endpoint of the authorization server cannot be reached");
         EndpointError::Unreachable
     })?;

@@ -16,14 +16,12 @@ use serde_json::{Map, Value};
 use super::endpoint::{Endpoint, EndpointError};
 use crate::{
     key_set::{Key, KeySet, NoKey, Source, Timing},
-    machine::{
-        claims::{self, CLIENT_ID_CLAIMS, ClaimRules},
-        resource_metadata::check_endpoint,
-    },
+    machine::claims::{self, CLIENT_ID_CLAIMS, ClaimRules},
     ports::{
         clock::{Clock, SystemClock},
         token_verifier::TokenVerifier,
     },
+    transport::Egress,
     wire::{auth::AuthInfo, oauth::OAuthError},
 };
 
@@ -210,6 +208,14 @@ impl Jwt {
         self.set(|config| config.allow_http = allow)
     }
 
+    /// Says where connections may go; everywhere unless set. A server whose verifier asks at a place
+    /// that the list does not name is not built; a name that is looked up to a refused address
+    /// shows when the first token comes.
+    #[must_use]
+    pub fn egress(self, egress: Egress) -> Self {
+        self.set(|config| config.endpoint.egress = egress)
+    }
+
     /// Sets the clock that dates are compared with.
     #[must_use]
     pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
@@ -260,10 +266,7 @@ impl TokenVerifier for Jwt {
         if algorithms.is_empty() {
             return Err("a JWT verifier needs an algorithm".to_owned());
         }
-        if self.config.allow_http {
-            return Ok(());
-        }
-        check_endpoint(&self.config.endpoint.url).map_err(|error| error.to_string())
+        self.config.endpoint.check(self.config.allow_http)
     }
 
     fn required_scopes(&self) -> &[String] {

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     machine::{
         agent::{DEFAULT_MAX_INPUT_ROUNDS, DEFAULT_MAX_ITERATIONS},
+        egress::Egress,
         seal::SealKey,
     },
     ports::{
@@ -202,6 +203,14 @@ impl ChatBuilder {
     pub fn context<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.context.insert(value);
         self
+    }
+
+    /// Says where tools may connect to; everywhere unless set. They ask by
+    /// [`ToolCx::egress`](crate::tool::ToolCx::egress): what they connect with is theirs. The model
+    /// and MCP servers are given a policy each.
+    #[must_use]
+    pub fn egress(self, egress: Egress) -> Self {
+        self.context(egress)
     }
 
     /// Keeps events here. By default in memory.

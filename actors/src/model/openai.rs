@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     ports::model::{Model, ModelEvent, ModelRequest, ModelStream},
-    transport::{UNFRAMED, http_client, is_unframed},
+    transport::{Egress, UNFRAMED, egress_refusal, http_client, is_unframed},
     wire::{js_json::from_js, sse::SseDecoder},
 };
 use refusal::{Failure, Retry, error_body, header_text, refused, retry};
@@ -66,6 +66,7 @@ struct Settings {
     head_timeout: Duration,
     event_timeout: Duration,
     max_event_bytes: usize,
+    egress: Egress,
 }
 
 impl OpenAi {
@@ -80,6 +81,7 @@ impl OpenAi {
                 head_timeout: HEAD_TIMEOUT,
                 event_timeout: EVENT_TIMEOUT,
                 max_event_bytes: MAX_EVENT_BYTES,
+                egress: Egress::everywhere(),
             }),
         }
     }
@@ -135,6 +137,13 @@ impl OpenAi {
     #[must_use]
     pub fn max_event_bytes(self, limit: usize) -> Self {
         self.with(|settings| settings.max_event_bytes = limit)
+    }
+
+    /// Says where connections may go; everywhere unless set. A refusal ends the turn with a
+    /// [`ModelEvent::Failed`] that names place and rule, and is not tried again.
+    #[must_use]
+    pub fn egress(self, egress: Egress) -> Self {
+        self.with(|settings| settings.egress = egress)
     }
 }
 
@@ -201,7 +210,7 @@ impl Settings {
 
     async fn send(&self, body: Bytes) -> Result<Answer, Failure> {
         let never = |message: String| Failure::new(message, Retry::Never);
-        let client = http_client().map_err(|error| never(error.to_string()))?;
+        let client = http_client(&self.egress).map_err(|error| never(error.to_string()))?;
         let mut post = client.post(format!("{}/responses", self.base_url));
         *post.headers_mut() = self.header_map().map_err(never)?;
         let response = timeout(self.head_timeout, post.send_body(body)).await;
@@ -213,6 +222,9 @@ impl Settings {
             )
         })?;
         let mut response = response.map_err(|error| {
+            if let Some(refusal) = egress_refusal(&error) {
+                return never(refusal.to_string());
+            }
             tracing::debug!(%error, "no connection to the model");
             Failure::new(NO_CONNECTION, Retry::Soon)
         })?;

@@ -10,6 +10,8 @@ use std::{fmt, rc::Rc, time::Duration};
 use bytes::Bytes;
 use futures_util::{future::LocalBoxFuture, stream::LocalBoxStream};
 
+use crate::machine::egress::EgressError;
+
 /// Opens connections to one server.
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// Names the server in errors and logs. Holds no secrets.
@@ -159,6 +161,9 @@ pub enum TransportError {
     /// The server cannot be reached.
     #[error("cannot reach the server: {0}")]
     Unreachable(String),
+    /// The server is where connections may not go. Nothing was sent.
+    #[error(transparent)]
+    Egress(#[from] EgressError),
     /// The connection broke.
     #[error("the connection broke: {0}")]
     Broken(String),

@@ -13,7 +13,7 @@ use super::{
     fault::FaultHook, gate::GateSettings, listing::Profile, rate::RateLimit, tasks::TaskSettings,
 };
 use crate::{
-    machine::seal::SealKey,
+    machine::{egress::Egress, seal::SealKey},
     prompt::Prompt,
     resource::Resource,
     session::SessionLimits,
@@ -178,6 +178,15 @@ impl McpServerBuilder {
     pub fn context<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.context.insert(value);
         self
+    }
+
+    /// Says where tools may connect to; everywhere unless set. They ask by
+    /// [`ToolCx::egress`](crate::tool::ToolCx::egress), and functions of resources and prompts by
+    /// `Ctx<Egress>`: what they connect with is theirs. Verifiers and clients of the server are
+    /// given a policy each.
+    #[must_use]
+    pub fn egress(self, egress: Egress) -> Self {
+        self.context(egress)
     }
 
     /// Promises that the host gives a value of this type with every request, by

@@ -17,7 +17,10 @@ use super::{
     Context, ToolError,
     ask::{Answers, Asker, InputError, InputResponse, Question, Sampler},
 };
-use crate::wire::{auth::AuthInfo, ids::ToolCallId, mcp::LogLevel};
+use crate::{
+    machine::egress::Egress,
+    wire::{auth::AuthInfo, ids::ToolCallId, mcp::LogLevel},
+};
 
 pub use self::builder::ToolCxBuilder;
 
@@ -142,6 +145,25 @@ impl ToolCx {
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.0.context
+    }
+
+    /// Gives the policy of where connections may go, for a tool that calls out: the one that
+    /// [`McpServerBuilder::egress`](crate::server::McpServerBuilder::egress) was given, or that is
+    /// in the context. Everywhere without one.
+    ///
+    /// ```
+    /// use roscius_actors::tool::{ToolCx, ToolError};
+    ///
+    /// async fn fetch(cx: ToolCx, url: String) -> Result<String, ToolError> {
+    ///     cx.egress().check(&url)?;
+    /// #   async fn get(url: &str) -> Result<String, std::io::Error> { Ok(url.to_owned()) }
+    ///     Ok(get(&url).await?)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn egress(&self) -> Egress {
+        let policy = self.0.context.get::<Egress>();
+        policy.map_or_else(Egress::everywhere, |policy| Egress::clone(&policy))
     }
 
     /// Gives the chat's answer to the question that paused this call.

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt as _, future::LocalBoxFuture, stream, stream::LocalBoxStream};
 
 use self::address::{origin_of, resolve};
-use super::{UNFRAMED, http_client, is_unframed};
+use super::{Egress, UNFRAMED, egress_refusal, http_client, is_unframed};
 use crate::{
     ports::transport::{Connection, Header, Outgoing, Reply, ReplyBody, Transport, TransportError},
     wire::sse::{MAX_EVENT_BYTES, SseDecoder},
@@ -42,6 +42,7 @@ pub struct Http {
     url: String,
     headers: Vec<(String, String)>,
     max_response_bytes: usize,
+    egress: Egress,
 }
 
 impl Http {
@@ -51,6 +52,7 @@ impl Http {
             url: url.into(),
             headers: Vec::new(),
             max_response_bytes: MAX_RESPONSE_BYTES,
+            egress: Egress::everywhere(),
         }
     }
 
@@ -73,6 +75,14 @@ impl Http {
     #[must_use]
     pub const fn max_response_bytes(mut self, limit: usize) -> Self {
         self.max_response_bytes = limit;
+        self
+    }
+
+    /// Says where connections may go; everywhere unless set. It is asked before each connection,
+    /// those of redirects too, and a refusal is [`TransportError::Egress`].
+    #[must_use]
+    pub fn egress(mut self, egress: Egress) -> Self {
+        self.egress = egress;
         self
     }
 
@@ -131,7 +141,8 @@ impl Transport for Http {
 
     fn open(&self) -> Result<Rc<dyn Connection>, TransportError> {
         let (uri, headers) = self.parse()?;
-        let client = http_client().map_err(|error| TransportError::Config(error.to_string()))?;
+        let client =
+            http_client(&self.egress).map_err(|error| TransportError::Config(error.to_string()))?;
         let endpoint = Endpoint::new(client, uri, headers, self.max_response_bytes)?;
         Ok(Rc::new(HttpConnection(Rc::new(endpoint))))
     }
@@ -341,6 +352,9 @@ fn is_redirect(status: StatusCode) -> bool {
 
 fn unreachable(error: awc::error::SendRequestError) -> TransportError {
     use awc::error::SendRequestError as Awc;
+    if let Some(refusal) = egress_refusal(&error) {
+        return refusal.clone().into();
+    }
     match error {
         Awc::Url(error) => TransportError::Config(error.to_string()),
         Awc::Connect(error) => TransportError::Unreachable(error.to_string()),

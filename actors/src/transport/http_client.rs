@@ -1,9 +1,19 @@
-//! The awc client of a thread, with the settings that long streams and foreign servers need.
+//! The awc clients of a thread, with the settings that long streams and foreign servers need. Here
+//! is where every connection is opened, and held against the policy of whoever wants it.
 
 use std::{cell::RefCell, time::Duration};
 
-use actix_rt::System;
-use awc::http::{StatusCode, Version, header};
+use actix_rt::{System, net::TcpStream};
+use actix_service::{Service as _, fn_service};
+use actix_tls::connect::{
+    ConnectError as TcpError, ConnectInfo, Connection, Resolver, tcp::TcpConnector,
+};
+use awc::{
+    error::{ConnectError, SendRequestError},
+    http::{StatusCode, Uri, Version, header},
+};
+
+use crate::machine::egress::{Egress, EgressError};
 
 /// Bounds name look-up and the TCP handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -11,9 +21,21 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// not be sent twice, seldom meets a closing socket.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// How many policies have a client of their own on a thread; the oldest gives way. What it has open
+/// lives on, and its next request opens a connection anew.
+const MAX_CLIENTS: usize = 16;
+
 thread_local! {
-    /// Sockets belong to the runtime they were opened on, so the client is kept with its system.
-    static CLIENT: RefCell<Option<(usize, awc::Client)>> = const { RefCell::new(None) };
+    static CLIENTS: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A client with what it belongs to.
+struct Kept {
+    /// Sockets belong to the runtime they were opened on.
+    system: usize,
+    /// Idle sockets are used again without a look at where they lead, so no two policies share any.
+    egress: Egress,
+    client: awc::Client,
 }
 
 /// No client can be had on this thread.
@@ -25,22 +47,57 @@ pub(crate) enum HttpClientError {
     NoSystem,
 }
 
-/// Gives the HTTP client of this thread.
+/// Gives the HTTP client of this thread that connects to where the policy allows.
 ///
 /// It follows no redirects, adds no headers, has no timeout of its own and no bound on sockets:
 /// open event streams would hold the permits. Callers bring deadlines and bounds.
-pub(crate) fn http_client() -> Result<awc::Client, HttpClientError> {
+pub(crate) fn http_client(egress: &Egress) -> Result<awc::Client, HttpClientError> {
     let system = System::try_current().ok_or(HttpClientError::NoSystem)?.id();
-    CLIENT.with_borrow_mut(|slot| {
-        if let Some((owner, client)) = slot
-            && *owner == system
-        {
-            return Ok(client.clone());
+    CLIENTS.with_borrow_mut(|clients| {
+        clients.retain(|kept| kept.system == system);
+        if let Some(kept) = clients.iter().find(|kept| kept.egress.is_same(egress)) {
+            return Ok(kept.client.clone());
         }
-        let client = build();
-        *slot = Some((system, client.clone()));
+        if clients.len() >= MAX_CLIENTS {
+            clients.remove(0);
+        }
+        let client = build(egress.clone());
+        clients.push(Kept {
+            system,
+            egress: egress.clone(),
+            client: client.clone(),
+        });
         Ok(client)
     })
+}
+
+/// Gives the refusal of the policy, if it was that by which a request failed.
+pub(crate) fn egress_refusal(error: &SendRequestError) -> Option<&EgressError> {
+    let SendRequestError::Connect(ConnectError::Resolver(inner)) = error else {
+        return None;
+    };
+    inner.downcast_ref()
+}
+
+/// Opens a connection to where the policy allows, at an address that it has seen.
+async fn connect(
+    egress: Egress,
+    to: ConnectInfo<Uri>,
+) -> Result<Connection<Uri, TcpStream>, TcpError> {
+    let refused = |refusal: EgressError| {
+        tracing::warn!(%refusal, "a connection was not made");
+        TcpError::Resolver(Box::new(refusal))
+    };
+    if egress.is_everywhere() {
+        let found = Resolver::default().service().call(to).await?;
+        return TcpConnector::default().service().call(found).await;
+    }
+    let url = to.request().to_string();
+    egress.check(&url).map_err(refused)?;
+    let found = Resolver::default().service().call(to).await?;
+    let allowed = egress.check_addresses(&url, found.addrs());
+    let found = found.set_addrs(allowed.map_err(refused)?);
+    TcpConnector::default().service().call(found).await
 }
 
 /// Said of an answer that ends with its connection. The HTTP client reads such a body of HTTP/1.0
@@ -58,8 +115,9 @@ pub(crate) fn is_unframed<B>(response: &awc::ClientResponse<B>) -> bool {
         && !says(header::TRANSFER_ENCODING)
 }
 
-fn build() -> awc::Client {
+fn build(egress: Egress) -> awc::Client {
     let connector = awc::Connector::new()
+        .connector(fn_service(move |to| connect(egress.clone(), to)))
         .limit(0)
         .timeout(CONNECT_TIMEOUT)
         .handshake_timeout(CONNECT_TIMEOUT)

@@ -39,7 +39,7 @@ const FLOORS: [&[&str]; 5] = [
 ];
 
 /// Crates that only some floors may name: the crate and its lowest floor.
-const LOWEST_FLOOR: [(&str, usize); 12] = [
+const LOWEST_FLOOR: [(&str, usize); 14] = [
     ("futures", 2),
     ("futures_core", 2),
     ("futures_util", 2),
@@ -48,6 +48,8 @@ const LOWEST_FLOOR: [(&str, usize); 12] = [
     ("tokio", 3),
     ("actix_rt", 3),
     ("awc", 3),
+    ("actix_service", 3),
+    ("actix_tls", 3),
     ("tracing", 3),
     ("actix", 4),
     ("actix_http", usize::MAX),
