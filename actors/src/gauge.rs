@@ -4,13 +4,24 @@
 //! They are of the whole process. A test that must not see others' counts runs in its own process
 //! or compares what it starts with what it ends with.
 
+mod duration;
 mod export;
 
 #[cfg(feature = "metrics")]
 pub use self::export::describe;
-pub(crate) use self::export::{Kind, Open, error, request, tool_error};
+pub(crate) use self::{
+    duration::{Ended, MEASURES, Operation, Timer, measured},
+    export::{Kind, Open, error, request, tool_error},
+};
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// What a span, a counter or a histogram calls a tool that failed.
+pub(crate) const TOOL_ERROR: &str = "tool_error";
+/// What they call what ended before its time.
+pub(crate) const CANCELLED: &str = "cancelled";
+/// What they call what was not let in.
+pub(crate) const REFUSED: &str = "refused";
 
 static DELIVERIES: AtomicU64 = AtomicU64::new(0);
 static ALIVE: [AtomicI64; 5] = [const { AtomicI64::new(0) }; 5];

@@ -54,7 +54,7 @@ pub(crate) fn error(code: i64) {
 /// Counts a tool that failed: its result says so, so there is no code.
 pub(crate) fn tool_error() {
     #[cfg(feature = "metrics")]
-    metrics::counter!(name::ERRORS, "code" => "tool_error").increment(1);
+    metrics::counter!(name::ERRORS, "code" => super::TOOL_ERROR).increment(1);
 }
 
 /// Counts something as open until it is dropped.
@@ -119,12 +119,24 @@ pub(super) fn actors(kind: super::ActorKind, more: bool) {
 /// Says what each counter means, to the recorder that is installed. Call it once, after that.
 #[cfg(feature = "metrics")]
 pub fn describe() {
-    use metrics::{describe_counter, describe_gauge};
+    use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+
+    use super::duration::recording;
 
     describe_counter!(name::REQUESTS, "Requests to MCP servers, by method and era");
     describe_counter!(
         name::ERRORS,
         "Errors that MCP servers answered with, by code"
+    );
+    describe_histogram!(
+        recording::REQUEST,
+        Unit::Seconds,
+        "Time until an MCP server has answered a request, by method and error"
+    );
+    describe_histogram!(
+        recording::TOOL,
+        Unit::Seconds,
+        "Time that a tool of an MCP server or a chat runs, by tool and error"
     );
     describe_gauge!(name::SESSIONS, "Open 2025 sessions of MCP servers");
     describe_gauge!(name::STREAMS, "Open streams of MCP servers");

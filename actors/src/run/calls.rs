@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::toolbox::Executor;
 use crate::{
+    gauge::measured,
     machine::{
         agent::{CallAnswers, ToolEnd, ToolStart, mcp_question},
         answer::mcp_result,
@@ -81,6 +82,7 @@ fn own(
         cx = cx.answers(own_answers(&answers));
     }
     let running = tool.call(&start.arguments.to_string(), cx.build());
+    let running = measured(tool.name(), running);
     let promised = tool.result_schema().is_some();
     let name = tool.name().to_owned();
     Box::pin(async move { own_end(&name, promised, running.await) })

@@ -7,6 +7,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{Inner, McpServerBuilder, Options, Response, methods::Subject, tasks::told};
 use crate::{
+    gauge::{CANCELLED, Ended, REFUSED, TOOL_ERROR},
     machine::redaction::{Redaction, cut},
     wire::{auth::AuthInfo, jsonrpc::code, mcp::envelope::Params, uri_template::MAX_URI_BYTES},
 };
@@ -49,6 +50,17 @@ pub enum RefusedBy {
 }
 
 impl AuditOutcome {
+    /// Says it as spans and histograms do.
+    pub(super) const fn ended(self) -> Ended {
+        match self {
+            Self::Done | Self::Task | Self::InputRequired => Ended::Well,
+            Self::Error(code) => Ended::Code(code),
+            Self::ToolError => Ended::Otherwise(TOOL_ERROR),
+            Self::Cancelled => Ended::Otherwise(CANCELLED),
+            Self::Refused(_) => Ended::Otherwise(REFUSED),
+        }
+    }
+
     /// Reads what became of a request from its response.
     pub(super) fn of(response: &Response) -> Self {
         let code = response.error_code.map(i64::from);

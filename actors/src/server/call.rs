@@ -11,6 +11,7 @@ use super::{
     tasks::{self, Plan},
 };
 use crate::{
+    gauge::measured,
     machine::headers::check_params,
     tool::ToolCx,
     wire::{
@@ -48,7 +49,13 @@ pub(super) fn tools_call(server: &McpServer, call: Call<'_>) -> Handling {
         Plan::Now(ttl) => return tasks::start(server, &call, entry, arguments, ttl),
         Plan::WhenTold(ttl) => return tasks::start_when_told(server, &call, entry, subject, ttl),
     }
-    let job = |cx| Job::Tool(entry.tool.call(arguments, cx), entry.output);
+    let tool = &entry.tool;
+    let job = |cx| {
+        Job::Tool(
+            measured(tool.name(), tool.call(arguments, cx)),
+            entry.output,
+        )
+    };
     if !entry.tool.uses_cx() {
         let cx = plain_cx(&server.0, entry, &call);
         return Handling::call(Running::new(&server.0, &call, job(cx)), Outlet::Nothing);

@@ -210,7 +210,7 @@ impl McpServer {
         };
         let method = methods::find(&message.method);
         gauge::request(method.map(|method| method.name), era.is_modern());
-        let observation = Observation::begin(&self.0, method, (id.get(), params), &options);
+        let observation = Observation::begin(&self.0, method, (id.get(), era, params), &options);
         let mut call = Call {
             id: id.get(),
             era,

@@ -8,15 +8,22 @@ use super::{
     Inner, Options,
     audit::{AuditOutcome, AuditRecord},
     methods::MethodDef,
+    trace,
 };
-use crate::wire::mcp::envelope::Params;
+use crate::{
+    gauge::{MEASURES, Timer},
+    machine::era::Era,
+    wire::mcp::envelope::Params,
+};
 
 /// A request until its end, which is told exactly once: what is dropped without an end was
 /// cancelled.
 pub(super) struct Observation {
     server: Arc<Inner>,
     started: Instant,
-    audit: AuditRecord,
+    timer: Timer,
+    /// None if the audit does not want to hear of it.
+    audit: Option<AuditRecord>,
     ended: bool,
 }
 
@@ -25,14 +32,20 @@ impl Observation {
     pub(super) fn begin(
         server: &Arc<Inner>,
         method: Option<&'static MethodDef>,
-        request: (&str, &Params<'_>),
+        (id, era, params): (&str, Era, &Params<'_>),
         options: &Options,
     ) -> Option<Box<Self>> {
-        let method = method?;
-        let audit = AuditRecord::new(server, (method.name, method.subject), request, options)?;
+        let audit = method.and_then(|method| {
+            let about = (method.name, method.subject);
+            AuditRecord::new(server, about, (id, params), options)
+        });
+        if audit.is_none() && !MEASURES {
+            return None;
+        }
         Some(Box::new(Self {
             server: Arc::clone(server),
             started: Instant::now(),
+            timer: Timer::request(|| trace::operation(server, method, era, params)),
             audit,
             ended: false,
         }))
@@ -44,9 +57,12 @@ impl Observation {
     }
 
     fn tell(&mut self, outcome: AuditOutcome) {
-        if !std::mem::replace(&mut self.ended, true) {
-            self.audit
-                .tell(&self.server, outcome, self.started.elapsed());
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        self.timer.end(outcome.ended());
+        if let Some(audit) = &self.audit {
+            audit.tell(&self.server, outcome, self.started.elapsed());
         }
     }
 }

@@ -6,13 +6,15 @@ use tracing::{
 };
 
 use super::{
+    Inner,
     audit::AuditOutcome,
     dispatch::Call,
     methods::{MethodDef, Subject},
 };
 use crate::{
+    gauge::{Ended, Operation},
     machine::{era::Era, redaction::cut},
-    wire::version::V2026_07_28,
+    wire::{mcp::envelope::Params, version::V2026_07_28},
 };
 
 /// How long a `traceparent` of version 00 is.
@@ -46,14 +48,33 @@ pub(super) fn tool(call: &Call<'_>) -> Span {
     )
 }
 
+/// Gives what a request is measured by: names of what there is, not of what was asked for.
+pub(super) fn operation<'a>(
+    server: &Inner,
+    method: Option<&MethodDef>,
+    era: Era,
+    params: &'a Params<'_>,
+) -> Operation<'a> {
+    let method = method.map(|method| method.name);
+    let named = |wanted: &str| params.name.as_deref().filter(|_| method == Some(wanted));
+    let prompt = |name: &&str| {
+        let prompts = server.prompts.as_ref();
+        prompts.is_some_and(|prompts| prompts.get(name).is_some())
+    };
+    Operation {
+        method,
+        version: version(era),
+        tool: named("tools/call").filter(|name| server.tools.contains_key(*name)),
+        prompt: named("prompts/get").filter(prompt),
+    }
+}
+
 /// Notes in a span that what it stands for has failed.
 pub(super) fn end(span: &Span, outcome: AuditOutcome) {
-    match outcome {
-        AuditOutcome::Error(code) => span.record("error.type", display(code)),
-        AuditOutcome::ToolError => span.record("error.type", "tool_error"),
-        AuditOutcome::Cancelled => span.record("error.type", "cancelled"),
-        AuditOutcome::Refused(_) => span.record("error.type", "refused"),
-        AuditOutcome::Done | AuditOutcome::Task | AuditOutcome::InputRequired => span,
+    match outcome.ended() {
+        Ended::Code(code) => span.record("error.type", display(code)),
+        Ended::Otherwise(kind) => span.record("error.type", kind),
+        Ended::Well => span,
     };
 }
 

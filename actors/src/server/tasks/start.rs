@@ -19,6 +19,7 @@ use super::{
     require_extension, scope, wire,
 };
 use crate::{
+    gauge::measured,
     handler::Served,
     machine::{era::Era, task::Task},
     ports::{
@@ -182,7 +183,8 @@ pub(in crate::server) fn start(
     let (tool, arguments) = (entry.tool.clone(), arguments.to_owned());
     let span = trace::tool(call);
     let has_thread = tasks.spawn(move || {
-        let work = Box::pin(tool.call(&arguments, cx).instrument(span));
+        let call = measured(tool.name(), tool.call(&arguments, cx));
+        let work = Box::pin(call.instrument(span));
         Box::pin(driver.run(work, begun))
     });
     if !has_thread {
@@ -275,7 +277,7 @@ pub(in crate::server) fn start_when_told(
         session: None,
     };
     let guard = prepared.guard.take();
-    let call_future = entry.tool.call(subject.arguments, cx);
+    let call_future = measured(entry.tool.name(), entry.tool.call(subject.arguments, cx));
     let mut work = Box::pin(call_future.instrument(trace::tool(call)));
     let inner = Arc::clone(&server.0);
     let escalating: LocalBoxFuture<'static, Escalated> = Box::pin(async move {
