@@ -8,6 +8,7 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OldStdio } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import * as schemas from '@modelcontextprotocol/sdk/types.js'
+import { pidOf } from './children.mjs'
 import { eventually, pythonClient, rmcpClient } from './host.mjs'
 
 export const V2025 = '2025-11-25'
@@ -31,8 +32,13 @@ const QUESTIONS = {
 const answerOf = (answer, params) => answer[params?.message] ?? answer
 
 /** What the two generations of the TypeScript SDK have in common. */
-async function typescript(client, transport, answers, on) {
+async function typescript(client, transport, answers, children, on) {
   const events = []
+  // The transport forgets its process when it begins to close.
+  let pid
+  let gone = false
+  client.onclose = () => (gone = true)
+  children?.add(() => (gone ? undefined : (pid ?? transport.pid)))
   const note = (event, params) => void events.push({ event, params })
   for (const [kind, answer] of Object.entries(answers)) {
     const [method, schema] = QUESTIONS[kind]
@@ -47,6 +53,7 @@ async function typescript(client, transport, answers, on) {
   client.onerror = (error) => note('error', error)
   try {
     await client.connect(transport)
+    pid = transport.pid
   } catch (error) {
     await client.close().catch(() => {})
     throw error
@@ -90,14 +97,14 @@ const capabilities = (answers) => Object.assign({}, ...Object.keys(answers).map(
 const headers = (token) => (token ? { requestInit: { headers: { authorization: `Bearer ${token}` } } } : {})
 
 function modern(mode, supportedProtocolVersions = undefined) {
-  return async ({ url, token, command }, answers = {}) => {
+  return async ({ url, token, command }, answers = {}, children = undefined) => {
     const versions = supportedProtocolVersions && { supportedProtocolVersions }
     const options = { capabilities: capabilities(answers), versionNegotiation: { mode }, ...versions }
     const client = new Client({ name: 'interop', version: '1.0.0' }, options)
     const transport = url
       ? new StreamableHTTPClientTransport(new URL(url), headers(token))
       : new StdioClientTransport({ command: command[0], args: command.slice(1), stderr: 'ignore' })
-    const session = await typescript(client, transport, answers, {
+    const session = await typescript(client, transport, answers, children, {
       request: (method, _schema, handler) => client.setRequestHandler(method, handler),
       notification: (method, _schema, handler) => client.setNotificationHandler(method, handler),
       call: (params, options) => client.callTool(params, options),
@@ -106,7 +113,7 @@ function modern(mode, supportedProtocolVersions = undefined) {
   }
 }
 
-async function old({ url, token, command }, answers = {}) {
+async function old({ url, token, command }, answers = {}, children = undefined) {
   const client = new OldClient({ name: 'interop', version: '1.0.0' }, { capabilities: capabilities(answers) })
   const transport = url
     ? new OldTransport(new URL(url), headers(token))
@@ -119,7 +126,7 @@ async function old({ url, token, command }, answers = {}) {
       OldTransport.prototype.setProtocolVersion.call(transport, agreed)
     }
   }
-  const session = await typescript(client, transport, answers, {
+  const session = await typescript(client, transport, answers, children, {
     request: (_method, schema, handler) => client.setRequestHandler(schema, handler),
     notification: (_method, schema, handler) => client.setNotificationHandler(schema, handler),
     call: (params, options) => client.callTool(params, undefined, options),
@@ -144,10 +151,11 @@ async function old({ url, token, command }, answers = {}) {
 
 /** A program of `tests/peers`, where `rmcp` says how they are driven. */
 function program(command, version) {
-  return async (place, answers = {}) => {
+  return async (place, answers = {}, children = undefined) => {
     const child = spawn(command[0], [...command.slice(1), JSON.stringify({ ...place, version, answers })], {
       stdio: ['pipe', 'pipe', 'ignore'],
     })
+    children?.add(() => pidOf(child))
     const events = []
     const open = new Map()
     const ended = once(child, 'exit')
@@ -219,7 +227,7 @@ function program(command, version) {
 }
 
 /**
- * Every client: its name, what it speaks, how it connects, the code it gives for a resource that is not there, and
+ * Every client: its name, what it speaks, how it connects (`children` keeps what that starts), the code it gives for a resource that is not there, and
  * whether it has tasks.
  */
 export const clients = [

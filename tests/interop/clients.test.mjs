@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
+import { Children, within } from './children.mjs'
 import { V2026, clients, older } from './clients.mjs'
 import { eventually, mcpHost, startMcpHost } from './host.mjs'
 
@@ -10,6 +11,8 @@ const LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 
 /** A Python takes seconds to start, and a cell starts several. */
 const CELL_MS = process.env.MCP_PYTHON ? 180_000 : 30_000
+/** A client may say goodbye, wait for its server and end it, all of which has deadlines of its own. */
+const CLOSE_MS = 10_000
 
 const places = [
   { name: 'HTTP', at: (host, mode) => ({ url: `${host.url}/${mode}/mcp` }), caller: 'nobody' },
@@ -57,10 +60,12 @@ async function failureOf(call) {
 
 describe('clients', () => {
   let host
+  const children = new Children()
   before(async () => {
     host = await startMcpHost()
   })
   after(async () => {
+    children.end()
     if (!host) return
     const open = async () => (await fetch(`${host.url}/open`)).json()
     await eventually('all sessions and calls have ended', async () => {
@@ -72,7 +77,7 @@ describe('clients', () => {
 
   for (const client of clients) {
     test(`${client.name} reads lists of many pages`, async () => {
-      const session = await client.open({ url: `${host.url}/paged/mcp` })
+      const session = await client.open({ url: `${host.url}/paged/mcp` }, {}, children)
       try {
         const tools = []
         let cursor
@@ -90,10 +95,10 @@ describe('clients', () => {
     test(`${client.name} at a server of 2026 alone`, async () => {
       const place = { url: `${host.url}/modern/mcp` }
       if (client.version !== V2026) {
-        await assert.rejects(client.open(place), /unsupported protocol version|2026-07-28|-32022/i)
+        await assert.rejects(client.open(place, {}, children), /unsupported protocol version|2026-07-28|-32022/i)
         return
       }
-      const session = await client.open(place)
+      const session = await client.open(place, {}, children)
       try {
         const sum = await session.request('tools/call', { name: 'add', arguments: { a: 1, b: 1 } })
         assert.deepEqual(sum.structuredContent, { sum: 2 })
@@ -119,10 +124,11 @@ describe('clients', () => {
 test('a host that ends tells every client', { timeout: CELL_MS }, async () => {
   const host = await startMcpHost()
   const sessions = []
+  const children = new Children()
   try {
     const waiting = []
     for (const client of clients) {
-      const session = await client.open({ url: `${host.url}/memory/mcp` }, answers)
+      const session = await client.open({ url: `${host.url}/memory/mcp` }, answers, children)
       sessions.push(session)
       if (client.version === V2026) await session.request('subscriptions/listen', { toolsListChanged: true })
       const call = session.request('tools/call', { name: 'wait', arguments: { tag: client.name } })
@@ -136,7 +142,8 @@ test('a host that ends tells every client', { timeout: CELL_MS }, async () => {
     for (const [name, message] of await Promise.all(waiting)) assert.match(message, /shutting down|cancelled/, name)
   } finally {
     await host.kill()
-    await Promise.allSettled(sessions.map((session) => session.leave()))
+    const left = Promise.allSettled(sessions.map((session) => session.leave()))
+    await within(CLOSE_MS, 'the clients leave', left).finally(() => children.end())
   }
 })
 
@@ -144,9 +151,23 @@ function cell({ client, place, modern, http, sessions, at }) {
   /** Whether the server can say something that no request waits for, and can ask. */
   const reachable = modern || sessions
   let session
-  before(async () => (session = await client.open(at(), answers)))
+  const children = new Children()
+  /** A cell that takes too long ends while something may still wait for its programs. */
+  let late
+  before(
+    async () => {
+      late = setTimeout(() => children.end(), CELL_MS)
+      session = await client.open(at(), answers, children)
+    },
+    { timeout: CELL_MS },
+  )
   after(async () => {
-    await session?.close()
+    try {
+      await within(CLOSE_MS, 'the client closes', session?.close())
+    } finally {
+      clearTimeout(late)
+      children.end()
+    }
   })
 
   const call = (name, args = {}, options = undefined, meta = undefined) =>
@@ -313,7 +334,7 @@ function cell({ client, place, modern, http, sessions, at }) {
   }
 
   test('that declares nothing is not asked', async () => {
-    const other = await client.open(at())
+    const other = await client.open(at(), {}, children)
     try {
       for (const name of ['ask_name', 'roots']) {
         const failed = await failureOf(other.request('tools/call', { name, arguments: {} }))

@@ -1,6 +1,9 @@
 // The comparison code itself: it must let through what may differ, and nothing else.
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { test } from 'node:test'
+import { Children, pidOf, within } from './children.mjs'
 import { diff, normalEvents, normalState } from './normal.mjs'
 import { parseEvents } from './wire.mjs'
 
@@ -55,4 +58,38 @@ test('frames are one data line each', () => {
   assert.deepEqual(parseEvents(': ping\n\ndata: {"a":1}\n\n'), [{ a: 1 }])
   assert.throws(() => parseEvents('event: x\ndata: {}\n\n'))
   assert.throws(() => parseEvents('data: {}'))
+})
+
+/** A program that ends by itself only when its input does. */
+const WAITS = ['-e', 'process.stdin.resume()']
+
+test('what a test has started is ended by its id, once', async () => {
+  const children = new Children()
+  const [kept, ended] = [0, 1].map(() => spawn(process.execPath, WAITS, { stdio: ['pipe', 'ignore', 'ignore'] }))
+  for (const child of [kept, ended]) children.add(() => pidOf(child))
+  const exit = once(ended, 'exit')
+  ended.stdin.end()
+  await exit
+  const killed = once(kept, 'exit')
+  assert.deepEqual(children.end(), [kept.pid])
+  assert.deepEqual(await killed, [null, 'SIGKILL'])
+  assert.deepEqual(children.end(), [])
+})
+
+test('what a test leaves behind ends with the process', () => {
+  const script = `
+    import { spawn } from 'node:child_process'
+    import { Children, pidOf } from '${new URL('./children.mjs', import.meta.url)}'
+    const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 600_000)'], { stdio: ['ignore', 'inherit', 'ignore'] })
+    new Children().add(() => pidOf(child))
+    process.exit(0)`
+  // The output ends when nobody holds it any more.
+  const options = { timeout: 20_000, stdio: ['ignore', 'pipe', 'inherit'] }
+  const { error, status } = spawnSync(process.execPath, ['--input-type=module', '-e', script], options)
+  assert.deepEqual({ error, status }, { error: undefined, status: 0 })
+})
+
+test('nothing is waited for longer than it may take', async () => {
+  assert.equal(await within(1_000, 'a value', Promise.resolve(1)), 1)
+  await assert.rejects(within(1, 'nothing', new Promise(() => {})), /not within 1 ms: nothing/)
 })

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Children, pidOf } from './children.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
 export const fixtures = resolve(here, '../fixtures/agui')
@@ -22,10 +23,14 @@ const URL_LINE = /http:\/\/127\.0\.0\.1:\d+/
 const START_MS = 20_000
 const STOP_MS = 8_000
 
+/** Hosts that their tests did not come to end. */
+const hosts = new Children()
+
 /** Starts a program and waits for the URL it prints. */
 export async function start(binary, args, env = {}) {
   assert.ok(existsSync(binary), `${binary} is missing: build it, or set ROSCIUS_BIN and FIXTURE_HOST`)
   const child = spawn(binary, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  hosts.add(() => pidOf(child))
   let out = ''
   let err = ''
   const exit = new Promise((done) => child.on('exit', (code, signal) => done({ code, signal })))
