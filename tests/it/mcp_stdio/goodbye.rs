@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWriteExt as _, ReadBuf, duplex};
 
 use super::{PATIENCE, Seen, builder, initialize, legacy};
+use crate::served::pause;
 
 type Faults = Arc<Mutex<Vec<ServerFault>>>;
 
@@ -142,12 +143,15 @@ const CHILD: &str = "ROSCIUS_STDIO_CHILD";
 
 /// This test, in a process of its own, is the server. It says what `serve_stdio` gave as a `main`
 /// does that ends with it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a runtime that ends waits for the read of an input that is still open"
+)]
 fn serve_as_a_child() {
     actix_web::rt::System::new().block_on(async {
         let long = Tool::new("long", || async { "x".repeat(4 << 20) });
         let server = builder(&Arc::<Seen>::default()).tool(long).build().unwrap();
         let served = serve_stdio(server).await;
-        // A runtime that ends waits for the read of an input that is still open.
         std::process::exit(i32::from(served.is_err()));
     })
 }
@@ -175,7 +179,7 @@ fn end_of(child: &mut Child) -> ExitStatus {
             child.wait().unwrap();
             panic!("the server does not end");
         }
-        std::thread::sleep(Duration::from_millis(5));
+        pause(Duration::from_millis(5));
     }
 }
 
