@@ -18,6 +18,7 @@ mod chat_resume;
 mod chat_runs;
 mod chat_wire;
 mod chat_world;
+mod cut_bodies;
 mod event_log;
 mod field_cases;
 mod fuzz_seeds;

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::Semaphore;
 
@@ -29,6 +29,7 @@ use crate::{
 pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// A socket that breaks looks like the end of its stream.
 const CUT: &str = "the stream ended before the response";
+const CUT_SHORT: &str = "the answer ends in its middle";
 const META_CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -265,6 +266,8 @@ impl Link {
             ReplyBody::Whole(bytes) => {
                 if let Some(message) = self.take(&bytes, id).await? {
                     answer.message = message;
+                } else if matches!(answer.status, 200..=299 | 400 | 404) && is_cut(&bytes) {
+                    return Err(TransportError::Broken(CUT_SHORT.to_owned()).into());
                 }
             }
             ReplyBody::Stream(mut stream) => loop {
@@ -371,6 +374,12 @@ impl Link {
         let all = u32::try_from(self.shared.config.max_requests).unwrap_or(u32::MAX);
         let _ = self.under_way.acquire_many(all).await;
     }
+}
+
+/// Tells whether a text is the beginning of a JSON text and no more. The HTTP client takes a
+/// connection that is cut between two chunks for the end of the body.
+fn is_cut(text: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
 }
 
 /// One incoming message, sorted.
