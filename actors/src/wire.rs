@@ -1,6 +1,7 @@
 //! What is on the wire: JSON-RPC, MCP in both eras, the chat events, ids. Data only.
 
 pub mod agui;
+pub mod apart;
 pub mod auth;
 pub mod cache;
 pub mod content;

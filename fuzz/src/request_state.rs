@@ -21,7 +21,7 @@ pub fn check(data: &[u8]) {
     let tool = String::from_utf8_lossy(tool);
     let arguments: Value = serde_json::from_slice(arguments).unwrap_or_default();
     let call = |owner: &Owner, tool: &str, arguments: &Value| {
-        Binding::new(owner, "tools/call", tool, arguments)
+        Binding::new(owner, "tools/call", tool, &arguments.to_string())
     };
     let own = call(&owner, &tool, &arguments);
     for whole in [data, text] {
@@ -72,7 +72,7 @@ pub fn check(data: &[u8]) {
         call(&owner, &tool, &other),
         call(&owner, &format!("{tool}x"), &arguments),
         call(&Owner::ANONYMOUS, &tool, &arguments),
-        Binding::new(&owner, "prompts/get", &tool, &arguments),
+        Binding::new(&owner, "prompts/get", &tool, &arguments.to_string()),
     ] {
         let opened = CallState::open(&key, &foreign, &sealed, NOW);
         assert_eq!(opened, Err(SealError::Tampered));

@@ -4,7 +4,9 @@
     reason = "a failed expectation is the test failing"
 )]
 use super::*;
-use crate::machine::interrupt::{Progress, Wait};
+use crate::machine::interrupt::{
+    Answer, AnsweredQuestion, InputKind, InputWait, PendingQuestion, Progress, Wait,
+};
 
 fn rows(value: Value) -> Vec<Row> {
     serde_json::from_value(value).unwrap()
@@ -75,6 +77,38 @@ fn a_seal_opens_for_its_owner_and_thread_alone_and_until_it_expires() {
     assert_eq!(find(&owner, &"other".into(), 99), None);
     strip_seals(&mut sealed);
     assert_eq!(sealed, recorded());
+}
+
+#[test]
+fn a_seal_opens_whatever_it_holds() {
+    let deepest = format!("{}{}", "[".repeat(127), "]".repeat(127));
+    let deepest: Value = serde_json::from_str(&deepest).unwrap();
+    let question = PendingQuestion {
+        key: None,
+        kind: InputKind::Form,
+        request: deepest.clone(),
+        reason: None,
+    };
+    let mut call = waiting("c");
+    call.wait = Wait::Input(InputWait {
+        questions: vec![question.clone()],
+        answered: vec![AnsweredQuestion {
+            question: Some(question),
+            answer: Answer::Resolved(deepest),
+        }],
+        ..InputWait::default()
+    });
+    let pause = SealedPause {
+        run: "r".into(),
+        calls: vec![call],
+    };
+    let key = SealKey::from_bytes([7; 32]);
+    let (owner, thread) = (Owner::new("ann"), ThreadId::from("t"));
+    let mut sealed = recorded();
+    let text = pause.seal(&key, &owner, &thread, 100);
+    sealed[1].set_meta(SEAL_SPACE, SEAL_MEMBER, text);
+    let found = SealedPause::find(&key, &owner, &thread, &sealed, 1);
+    assert_eq!(found, Some(pause));
 }
 
 #[test]

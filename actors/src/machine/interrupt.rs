@@ -14,6 +14,7 @@ use super::{
 };
 use crate::wire::{
     agui::{BindingKind, Interrupt, InterruptBinding, PAYLOAD_KEY},
+    apart::apart,
     ids::{InterruptId, RunId, ToolCallId},
 };
 
@@ -89,6 +90,7 @@ pub struct PendingQuestion {
     /// What kind of question it is.
     pub kind: InputKind,
     /// The parameters of the MCP request, as they are shown.
+    #[serde(deserialize_with = "apart")]
     pub request: Value,
     /// The tool's own reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,6 +160,7 @@ pub struct AnsweredQuestion {
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The payload as it was posted.
+    #[serde(deserialize_with = "apart")]
     Resolved(Value),
     /// The user does not want to answer.
     Cancelled,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::seal::{SealError, SealKey, open, seal};
-use crate::wire::ids::Owner;
+use crate::wire::{apart::apart, ids::Owner};
 
 /// Rounds that one call may take. A tool that always asks again would else keep a client busy.
 pub const MAX_ROUNDS: u32 = 10;
@@ -21,6 +21,7 @@ pub struct CallState {
     /// Rounds so far.
     pub round: u32,
     /// Answers of earlier rounds, by key.
+    #[serde(deserialize_with = "apart")]
     pub answers: Map<String, Value>,
 }
 
@@ -34,17 +35,21 @@ pub struct StateTooLarge;
 pub struct Binding(Vec<u8>);
 
 impl Binding {
-    /// Binds to the caller, the method, the name and the arguments as values: blanks and the order
-    /// of members do not count, for a client may write them anew.
+    /// Binds to the caller, the method, the name and the arguments, which are JSON text. They count
+    /// as values: blanks and the order of members do not, for a client may write them anew.
     #[must_use]
-    pub fn new(owner: &Owner, method: &str, name: &str, arguments: &Value) -> Self {
+    pub fn new(owner: &Owner, method: &str, name: &str, arguments: &str) -> Self {
         let mut digest = Sha256::new();
         for part in [owner.key().unwrap_or_default(), method, name] {
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);
         }
         digest.update([u8::from(owner.is_anonymous())]);
-        digest_value(&mut digest, arguments);
+        match serde_json::from_str(arguments) {
+            Ok(arguments) => digest_value(&mut digest, &arguments),
+            // Too deep, or with a number that is too large; a tool that looks at none of it runs.
+            Err(_) => digest_text(&mut digest, arguments),
+        }
         Self(digest.finalize().to_vec())
     }
 }
@@ -146,7 +151,7 @@ mod tests {
     use super::*;
 
     fn binding(owner: &Owner, name: &str, arguments: &Value) -> Binding {
-        Binding::new(owner, "tools/call", name, arguments)
+        Binding::new(owner, "tools/call", name, &arguments.to_string())
     }
 
     #[test]
@@ -202,6 +207,34 @@ mod tests {
             error.to_string(),
             "the answers of earlier rounds need more than 262144 bytes"
         );
+    }
+
+    #[test]
+    fn a_state_opens_whatever_answers_it_holds() {
+        let deepest = format!(r#"{{"k":{}{}}}"#, "[".repeat(126), "]".repeat(126));
+        for answers in [
+            deepest.as_str(),
+            r#"{"a\"\u0001":"\ud83e\uddc0","n":[1.7976931348623157e308,-0.0,18446744073709551615]}"#,
+        ] {
+            let state = CallState {
+                round: 1,
+                answers: serde_json::from_str(answers).unwrap(),
+            };
+            let key = SealKey::random();
+            let call = binding(&Owner::ANONYMOUS, "t", &json!({}));
+            let text = state.seal(&key, &call, 100).unwrap();
+            assert_eq!(CallState::open(&key, &call, &text, 1), Ok(state));
+        }
+    }
+
+    #[test]
+    fn arguments_that_cannot_be_read_are_bound_as_they_stand() {
+        let of = |arguments: &str| Binding::new(&Owner::ANONYMOUS, "tools/call", "t", arguments);
+        let (one, other) = (r#"{"n":1e999}"#, r#"{"n":2e999}"#);
+        assert!(serde_json::from_str::<Value>(one).is_err());
+        assert_eq!(of(one), of(one));
+        assert_ne!(of(one), of(other));
+        assert_ne!(of(one), of("null"));
     }
 
     #[test]

@@ -34,8 +34,12 @@ pub(super) fn tools_call(server: &McpServer, call: Call<'_>) -> Handling {
     }
     let arguments = call.params.arguments.map_or("{}", RawValue::get);
     if call.era.is_modern() && !entry.headers.is_empty() && !call.options.headerless {
-        let value: Value = serde_json::from_str(arguments).unwrap_or_default();
-        if let Err(error) = check_params(&entry.headers, call.head.others, &value) {
+        // A tool may read less of its arguments than this does. What cannot be compared is refused.
+        let checked = match serde_json::from_str::<Value>(arguments) {
+            Ok(value) => check_params(&entry.headers, call.head.others, &value),
+            Err(error) => Err(invalid(format!("the arguments cannot be read: {error}"))),
+        };
+        if let Err(error) = checked {
             return call.error_status(400, &error);
         }
     }

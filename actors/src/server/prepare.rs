@@ -303,8 +303,7 @@ pub(super) struct Asking {
 
 impl Asking {
     fn binding(&self) -> Binding {
-        let arguments: Value = serde_json::from_str(&self.arguments).unwrap_or_default();
-        Binding::new(&self.owner, self.method, &self.name, &arguments)
+        Binding::new(&self.owner, self.method, &self.name, &self.arguments)
     }
 
     /// Takes up what an earlier round sealed, and the answers of this one.

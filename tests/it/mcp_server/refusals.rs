@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use roscius::{prelude::*, server::ServerFault, web::McpRoutes};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::host::{Ask, MODERN, Served, Wire};
@@ -297,6 +299,37 @@ fn mirrored_arguments_are_compared() {
         if status == 400 {
             assert_eq!(reply.error_code(), -32020);
         }
+    }
+}
+
+/// A tool that looks at no more than it needs would else run with what its header denies.
+#[test]
+fn arguments_that_cannot_be_compared_are_refused() {
+    #[derive(Deserialize, JsonSchema)]
+    struct Where {
+        #[schemars(extend("x-mcp-header" = "Region"))]
+        region: String,
+    }
+    let server = McpServer::new("refusals", "1.0.0").tool(Tool::new(
+        "region",
+        |Args(Where { region }): Args<Where>| async move { region },
+    ));
+    let served = Served::new(&server.build().unwrap());
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for more in ["1e999", &deep] {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"region","arguments":{{"region":"us","more":{more}}},{META}}}}}"#
+        );
+        let ask = modern_body(&body)
+            .with("mcp-method", "tools/call")
+            .header("mcp-name", "region")
+            .header("mcp-param-region", "eu");
+        let reply = ask.send(&served);
+        assert_eq!(
+            (reply.status, reply.error_code()),
+            (400, -32602),
+            "{reply:?}"
+        );
     }
 }
 
