@@ -143,19 +143,29 @@ def rec(phase, **kw):
     print(phase, kw.get("id"), {k: (round(v, 3) if isinstance(v, float) else v) for k, v in kw.items() if k not in ("phase", "t", "id", "label", "load1", "secs", "bytes", "p90_us", "max_us")}, flush=True)
 
 def ph_http(es, a, pin=True):
+    """All servers of a round are up at once and are loaded one after the other, test by test: the
+    speed of a shared machine drifts, and what is compared should lie next to each other in time."""
+    es = [e for e in es if pin or e.get("unpinned", True)]
     for rnd in range(a.rounds):
-        for e in es:
-            if not pin and not e.get("unpinned", True): continue
-            try:
-                with Srv(e, pin) as s:
-                    s.ready(probe_fn(e, s)); idle = rss(s.pid)
+        up = []
+        try:
+            for e in es:
+                s = Srv(e, pin); up.append((e, s, None))
+                try:
+                    s.ready(probe_fn(e, s)); s.idle = rss(s.pid)
                     sids = [mksession(s.port, e["path"]) for _ in range(32)] if e.get("session") else None
-                    wrk(e, s, "echo", 1, 32, pin, sids)
-                    for t in (e["tests"] if pin else ["echo"]):
+                    up[-1] = (e, s, sids); wrk(e, s, "echo", 1, 32, pin, sids)
+                except Exception as x: s.idle = None; rec("error", id=e["id"], where="http", err=str(x)[:400])
+            for t in (["echo", "lat", "list", "big"] if pin else ["echo"]):
+                for e, s, sids in (up if rnd % 2 == 0 else up[::-1]):
+                    if s.idle is None or t not in e["tests"]: continue
+                    try:
                         n = check(e, s, t, sids and sids[0])
                         r = wrk(e, s, t, a.secs, 1 if t == "lat" else 32, pin, sids)
-                        rec("http" if pin else "unpinned", id=e["id"], test=t, round=rnd, start_ms=s.start_ms, idle_mb=idle, reply_bytes=n, **r)
-            except Exception as x: rec("error", id=e["id"], where="http", err=str(x)[:400])
+                        rec("http" if pin else "unpinned", id=e["id"], test=t, round=rnd, start_ms=s.start_ms, idle_mb=s.idle, reply_bytes=n, **r)
+                    except Exception as x: rec("error", id=e["id"], where="http", err=str(x)[:400])
+        finally:
+            for _, s, _ in up: s.stop()
 
 def ph_sessions(es, a):
     L = fmt("{T}/release/mcpload")
@@ -189,20 +199,23 @@ def report(a):
     o = []
     def sel(**kw): return [r for r in R if all(r.get(k) == v for k, v in kw.items())]
     def ids(ph): return [i for i in lab if any(r["id"] == i for r in R if r["phase"] == ph)]
+    era = {e["id"]: e["era"] for e in CFG["servers"]}
+    bare = {"2025": "limit-parse", "2026": "limit-parse-2026"}
+    def ratio(i, test, what):
+        """The median of what each round says against the bare handler of the same era."""
+        base = {r["round"]: r[what] for r in sel(phase="http", id=bare.get(era[i]), test=test)}
+        return med([r[what] / base[r["round"]] for r in sel(phase="http", id=i, test=test) if base.get(r["round"])])
     for test, title in (("echo", "tools/call echo, small payload, 32 connections"), ("list", "tools/list, 50 tools, 32 connections"), ("big", "tools/call echo, 100 KB text, 32 connections")):
-        era = {e["id"]: e["era"] for e in CFG["servers"]}
-        bare = {"2025": "limit-parse", "2026": "limit-parse-2026"}
-        base_of = {k: med([r["cpu_100k"] for r in sel(phase="http", id=v, test=test)]) for k, v in bare.items()}
         o.append(f"\n### {title} (server pinned to one core)\n\n| server | CPU-s / 100k req | x bare handler | req/s measured | req/s one full core | p50 ms | p99 ms | util | reply bytes | min..max CPU | errs |\n|---|---|---|---|---|---|---|---|---|---|---|")
         for i in ids("http"):
             r = sel(phase="http", id=i, test=test)
             if not r: continue
-            c = [x["cpu_100k"] for x in r]; b = base_of.get(era[i], float("nan"))
-            o.append(f"| {lab[i]} | {f(med(c),2)} | {f(med(c)/b,2)} | {f(med([x['rps'] for x in r]),0)} | {f(1e5/med(c),0)} | {f(med([x['p50_us'] for x in r])/1e3,2)} | {f(med([x['p99_us'] for x in r])/1e3,2)} | {f(med([x['util'] for x in r]),2)} | {r[0]['reply_bytes'] or '-'} | {f(min(c),2)}..{f(max(c),2)} | {sum(x['err_status']+x['err_sock'] for x in r)} |")
-    o.append("\n### Latency with one connection (echo, pinned)\n\n| server | p50 us | p99 us | req/s |\n|---|---|---|---|")
+            c = [x["cpu_100k"] for x in r]
+            o.append(f"| {lab[i]} | {f(med(c),2)} | {f(ratio(i, test, 'cpu_100k'),2)} | {f(med([x['rps'] for x in r]),0)} | {f(1e5/med(c),0)} | {f(med([x['p50_us'] for x in r])/1e3,2)} | {f(med([x['p99_us'] for x in r])/1e3,2)} | {f(med([x['util'] for x in r]),2)} | {r[0]['reply_bytes'] or '-'} | {f(min(c),2)}..{f(max(c),2)} | {sum(x['err_status']+x['err_sock'] for x in r)} |")
+    o.append("\n### Latency with one connection (echo, pinned)\n\n| server | p50 us | x bare handler | p99 us | req/s |\n|---|---|---|---|---|")
     for i in ids("http"):
         r = sel(phase="http", id=i, test="lat")
-        if r: o.append(f"| {lab[i]} | {f(med([x['p50_us'] for x in r]),0)} | {f(med([x['p99_us'] for x in r]),0)} | {f(med([x['rps'] for x in r]),0)} |")
+        if r: o.append(f"| {lab[i]} | {f(med([x['p50_us'] for x in r]),0)} | {f(ratio(i, 'lat', 'p50_us'),2)} | {f(med([x['p99_us'] for x in r]),0)} | {f(med([x['rps'] for x in r]),0)} |")
     o.append("\n### Un-pinned: echo, 32 connections, server and loader share both cores\n\n| server | req/s | CPU-s / 100k | p50 ms | p99 ms | util |\n|---|---|---|---|---|---|")
     for i in ids("unpinned"):
         r = sel(phase="unpinned", id=i, test="echo")

@@ -40,10 +40,7 @@ const METHODS: &str = "GET, POST, DELETE, OPTIONS";
 const REQUEST_HEADERS: &str = "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id, *";
 
 static PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-static MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
-static MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
 static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Serves an MCP server at a path, for [`App::configure`](actix_web::App::configure). Use
@@ -266,36 +263,55 @@ fn respond(response: Response, cors: &Cors) -> HttpResponse {
 /// The headers of a request, as the server reads them.
 struct Values<'a> {
     headers: &'a HeaderMap,
+    /// What one pass over the headers found.
+    found: Head<'a>,
     /// The ranges of all `Accept` headers: several lines are one list.
     accept: Option<Cow<'a, [u8]>>,
 }
 
 impl<'a> Values<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
-        let mut lines = headers.get_all(header::ACCEPT).map(HeaderValue::as_bytes);
-        let accept = lines.next().map(|first| {
-            lines.fold(Cow::Borrowed(first), |list, line| {
-                Cow::Owned([&list, line].join(&b','))
-            })
-        });
-        Self { headers, accept }
+        let mut found = Head::new(http::Method::Other);
+        let mut accept: Option<Cow<'a, [u8]>> = None;
+        for (name, value) in headers {
+            let value = value.as_bytes();
+            let slot = match name.as_str() {
+                "accept" => {
+                    accept = Some(match accept {
+                        None => Cow::Borrowed(value),
+                        Some(list) => Cow::Owned([&list, value].join(&b',')),
+                    });
+                    continue;
+                }
+                "content-type" => &mut found.content_type,
+                "mcp-protocol-version" => &mut found.protocol_version,
+                "mcp-method" => &mut found.mcp_method,
+                "mcp-name" => &mut found.mcp_name,
+                "mcp-session-id" => &mut found.session_id,
+                "last-event-id" => &mut found.last_event_id,
+                _ => continue,
+            };
+            *slot = Some(match slot {
+                None => value.trim_ascii(),
+                Some(_) => REPEATED,
+            });
+        }
+        Self {
+            headers,
+            found,
+            accept,
+        }
     }
 
     fn head(&'a self, method: &Method) -> Head<'a> {
-        let mut head = Head::new(match *method {
+        let mut head = self.found;
+        head.method = match *method {
             Method::POST => http::Method::Post,
             Method::GET => http::Method::Get,
             Method::DELETE => http::Method::Delete,
             _ => http::Method::Other,
-        });
-        let one = |name| one(self.headers, name);
-        head.content_type = one(&header::CONTENT_TYPE);
+        };
         head.accept = self.accept.as_deref();
-        head.protocol_version = one(&PROTOCOL_VERSION);
-        head.mcp_method = one(&MCP_METHOD);
-        head.mcp_name = one(&MCP_NAME);
-        head.session_id = one(&SESSION_ID);
-        head.last_event_id = one(&LAST_EVENT_ID);
         head.others = self;
         head
     }

@@ -24,7 +24,7 @@ use crate::{
     },
     session::Session,
     wire::{
-        http::{self, Head, Method, Request},
+        http::{self, Head, Media, Method, Request},
         jsonrpc::{RpcError, code},
         mcp::envelope::{Envelope, Params},
         version::is_modern,
@@ -124,7 +124,7 @@ impl McpServer {
         if let Some(response) = self.refusal(head, request.body.len(), modern) {
             return response.into();
         }
-        let streams = http::accepts(head.accept, "text/event-stream");
+        let streams = http::accepts(head.accept, Media::Events);
         match read(request.body) {
             Read::Message(message) => self.message(head, &message, None, options, streams),
             Read::Repaired { text, error } => match read_text(&text) {
@@ -174,7 +174,7 @@ impl McpServer {
             let message = "Content-Type has to be application/json";
             return Some(refuse(415, code::INVALID_REQUEST, message));
         }
-        if !http::accepts(head.accept, "application/json") {
+        if !http::accepts(head.accept, Media::Json) {
             let message = "Accept has to allow application/json";
             return Some(refuse(406, code::INVALID_REQUEST, message));
         }

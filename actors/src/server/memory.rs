@@ -17,7 +17,7 @@ use crate::{
         Answer, Attach, AttachError, Full, Greeting, Session, SessionKey, SessionStore, Watch,
     },
     wire::{
-        http::{self, Body, Head, Method},
+        http::{self, Body, Head, Media, Method},
         jsonrpc::{RequestId, RpcError, code},
         mcp::{LogLevel, envelope::Params},
         uri_template::normalize,
@@ -94,7 +94,7 @@ impl McpServer {
         if let Some(refused) = get.then(|| self.over_rate(None, false, options)).flatten() {
             return refused.into();
         }
-        if get && !http::accepts(head.accept, "text/event-stream") {
+        if get && !http::accepts(head.accept, Media::Events) {
             let message = "Not Acceptable: Client must accept text/event-stream";
             return refuse(406, code::SERVER_ERROR, message).into();
         }

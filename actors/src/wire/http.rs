@@ -202,14 +202,29 @@ impl<S> Response<S> {
     }
 }
 
-/// Tells whether an `Accept` header lets the server answer with this type, for example
-/// `application/json`. Without the header everything is accepted.
+/// A type of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Media {
+    /// `application/json`.
+    Json,
+    /// `text/event-stream`.
+    Events,
+}
+
+/// What clients of MCP send, to the letter.
+const ACCEPT_BOTH: &[u8] = b"application/json, text/event-stream";
+
+/// Tells whether an `Accept` header lets the server answer with this type. Without the header
+/// everything is accepted.
 #[must_use]
-pub fn accepts(accept: Option<&[u8]>, kind: &str) -> bool {
-    let Some(accept) = accept else {
+pub fn accepts(accept: Option<&[u8]>, media: Media) -> bool {
+    let Some(accept) = accept.filter(|accept| *accept != ACCEPT_BOTH) else {
         return true;
     };
-    let main = kind.split_once('/').map_or(kind, |(main, _)| main);
+    let (kind, main) = match media {
+        Media::Json => ("application/json", "application"),
+        Media::Events => ("text/event-stream", "text"),
+    };
     // The range that says most about the kind decides: RFC 9110, 12.5.1.
     let (mut known, mut accepted) = (0, false);
     for range in accept.split(|byte| *byte == b',') {
@@ -284,7 +299,7 @@ mod tests {
             (Some("text/html;q=0"), false),
         ] {
             let accept = accept.map(str::as_bytes);
-            assert_eq!(accepts(accept, "application/json"), json, "{accept:?}");
+            assert_eq!(accepts(accept, Media::Json), json, "{accept:?}");
         }
     }
 
