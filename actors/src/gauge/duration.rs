@@ -1,4 +1,4 @@
-//! How long requests and tools take, as histograms of seconds. Names and labels are those of the
+//! How long requests, tools and sessions take, as histograms of seconds. Names and labels are those of the
 //! semantic conventions of OpenTelemetry for MCP and GenAI. Without the feature `metrics` a timer is
 //! nothing.
 //!
@@ -55,6 +55,17 @@ impl Timer {
         }
     }
 
+    /// Begins to measure a session of an MCP server, in a version.
+    pub(crate) fn session(version: &'static str) -> Self {
+        #[cfg(feature = "metrics")]
+        return Self(recording::Recording::session(version));
+        #[cfg(not(feature = "metrics"))]
+        {
+            let _ = version;
+            Self()
+        }
+    }
+
     /// Tells the end; the first one counts.
     pub(crate) fn end(&mut self, ended: Ended) {
         #[cfg(feature = "metrics")]
@@ -105,6 +116,7 @@ pub(super) mod recording {
     use super::{Ended, Operation};
 
     pub(in crate::gauge) const REQUEST: &str = "mcp.server.operation.duration";
+    pub(in crate::gauge) const SESSION: &str = "mcp.server.session.duration";
     pub(in crate::gauge) const TOOL: &str = "gen_ai.execute_tool.duration";
 
     const METHOD: &str = "mcp.method.name";
@@ -153,10 +165,13 @@ pub(super) mod recording {
             Self::begin(REQUEST, labels)
         }
 
+        pub(super) fn session(version: &'static str) -> Self {
+            let version = Label::from_static_parts(VERSION, version);
+            Self::begin(SESSION, Vec::from([version]))
+        }
+
         pub(super) fn tool(name: &str) -> Self {
-            let mut labels = Vec::with_capacity(2);
-            labels.push(Label::new(TOOL_NAME, name.to_owned()));
-            Self::begin(TOOL, labels)
+            Self::begin(TOOL, Vec::from([Label::new(TOOL_NAME, name.to_owned())]))
         }
 
         pub(super) fn end(&mut self, ended: Ended) {

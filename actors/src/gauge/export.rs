@@ -134,6 +134,11 @@ pub fn describe() {
         "Time until an MCP server has answered a request, by method and error"
     );
     describe_histogram!(
+        recording::SESSION,
+        Unit::Seconds,
+        "Time that a 2025 session of an MCP server is open"
+    );
+    describe_histogram!(
         recording::TOOL,
         Unit::Seconds,
         "Time that a tool of an MCP server or a chat runs, by tool and error"

@@ -13,7 +13,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{Lane, LaneId, Reader, Session, lane::EventId, store::Seat};
 use crate::{
-    gauge::{ActorKind, Alive, mailbox_delivered},
+    gauge::{ActorKind, Alive, Ended, Timer, mailbox_delivered},
     wire::jsonrpc::{RequestId, RpcError},
 };
 
@@ -36,6 +36,7 @@ pub(crate) struct SessionActor {
     open: Option<Box<Open>>,
     _seat: Seat,
     _alive: Alive,
+    timer: Timer,
 }
 
 /// Questions and streams.
@@ -57,6 +58,7 @@ struct Question {
 impl SessionActor {
     pub(super) fn new(session: Arc<Session>, seat: Seat) -> Self {
         Self {
+            timer: Timer::session(session.version()),
             session,
             open: None,
             _seat: seat,
@@ -117,6 +119,7 @@ impl Actor for SessionActor {
 impl Drop for SessionActor {
     fn drop(&mut self) {
         self.session.calls.end();
+        self.timer.end(Ended::Well);
     }
 }
 

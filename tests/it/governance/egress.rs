@@ -3,6 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt as _;
+use proptest::{
+    strategy::{Strategy as _, ValueTree as _},
+    test_runner::TestRunner,
+};
 use roscius::{
     auth::Introspection,
     client::{ClientError, ConnectReason},
@@ -294,4 +298,87 @@ fn a_tool_asks_the_policy_of_its_server() {
         "the refusal and the call that it ended"
     );
     assert!(ToolCx::builder().build().egress().is_everywhere());
+}
+
+/// What URLs are put together from, and what makes parsers differ.
+const PIECES: [&str; 40] = [
+    "https://",
+    "http://",
+    "https:",
+    "//",
+    "/",
+    "\\",
+    "@",
+    ":",
+    "?",
+    "#",
+    "%2e",
+    "%40",
+    ".",
+    "..",
+    "*",
+    "a",
+    "api.",
+    "evil.test",
+    ".example.org",
+    "example.org",
+    "[",
+    "]",
+    "[::1]",
+    "::ffff:",
+    "127.0.0.1",
+    "127.1",
+    "0x7f",
+    "2130706433",
+    "１",
+    "。",
+    "\t",
+    "\n",
+    " ",
+    "\u{ad}",
+    "xn--",
+    "ß",
+    "_",
+    "80",
+    ":443",
+    "\0",
+];
+
+// A tool asks here and connects with a client that reads the URL in its own way.
+#[test]
+fn a_url_that_is_allowed_leads_nowhere_else_for_others() {
+    let egress = only(&["https://*.example.org", "127.0.0.1", "[::1]:*"]);
+    let leads_on = |scheme: &str, host: &str, port: u16| {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        match &*host {
+            "127.0.0.1" | "[::ffff:7f00:1]" => port == if scheme == "https" { 443 } else { 80 },
+            "[::1]" => true,
+            name => name.ends_with(".example.org") && (scheme, port) == ("https", 443),
+        }
+    };
+    let mut allowed = 0;
+    let mut runner = TestRunner::deterministic();
+    let pieces = proptest::collection::vec(proptest::sample::select(&PIECES[..]), 1..7);
+    for round in 0..40_000 {
+        let pieces = pieces.new_tree(&mut runner).unwrap().current();
+        let scheme = ["", "https://", "http://", "https://api.example.org"][round % 4];
+        let text = format!("{scheme}{}", pieces.concat());
+        if egress.check(&text).is_err() {
+            continue;
+        }
+        allowed += 1;
+        if let Ok(url) = url::Url::parse(&text) {
+            let host = url.host_str().unwrap_or_default();
+            let port = url.port_or_known_default().unwrap_or_default();
+            assert!(leads_on(url.scheme(), host, port), "{text:?}: {url}");
+        }
+        if let Ok(uri) = text.parse::<actix_web::http::Uri>() {
+            let scheme = uri.scheme_str().unwrap_or_default();
+            let implied = if scheme == "https" { 443 } else { 80 };
+            let port = uri.port_u16().unwrap_or(implied);
+            let host = uri.host().unwrap_or_default();
+            assert!(leads_on(scheme, host, port), "{text:?}: {uri}");
+        }
+    }
+    assert!(allowed > 500, "{allowed} say little");
 }

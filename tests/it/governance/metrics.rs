@@ -221,9 +221,12 @@ fn what_is_open_is_counted_until_it_ends() {
     for name in ["roscius_mcp_sessions", "roscius_mcp_streams"] {
         shows(name, 0.0);
     }
+    let session = table(&[("mcp.protocol.version=2025-11-25", 1)]);
+    eventually("the measurement", || told.measured(SESSION) == session);
 }
 
 const REQUEST: &str = "mcp.server.operation.duration";
+const SESSION: &str = "mcp.server.session.duration";
 const TOOL: &str = "gen_ai.execute_tool.duration";
 
 /// Gives a table of what was measured.
