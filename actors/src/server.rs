@@ -119,7 +119,7 @@ struct Inner {
     /// For tools that neither ask nor report nor know the caller.
     bare_cx: ToolCx,
     sessions: Sessions,
-    /// Of [`Sessions::Memory`].
+    /// Of [`Sessions::Memory`], or for pipes where nothing else was chosen.
     memory: Option<SessionStore>,
     reply: Reply,
     changes: Option<Changes>,

@@ -34,6 +34,7 @@ mod mcp_client_peer;
 mod mcp_client_source;
 mod mcp_client_stdio;
 mod mcp_pool;
+mod mcp_rules;
 mod mcp_server;
 mod mcp_sessions;
 mod mcp_stdio;

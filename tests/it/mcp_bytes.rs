@@ -1,7 +1,9 @@
 //! The wire of the server, byte by byte: what is sent is written out, and so is the whole answer
 //! but for its date and what frames its body.
 
+mod faults;
 mod modern;
+mod outputs;
 mod refusals;
 mod sessions;
 mod stateless;

@@ -1,6 +1,7 @@
 //! The MCP server over HTTP: raw bytes against an application on a port of its own.
 
 mod calls;
+mod context;
 mod cost;
 pub(crate) mod forms;
 pub(crate) mod host;

@@ -2,6 +2,7 @@
 #![cfg(feature = "stdio")]
 
 mod goodbye;
+mod kept;
 mod listen;
 mod sessions;
 mod tasks;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::param_headers::ParamHeader;
+use super::param_headers::{ParamHeader, safe_integer};
 use crate::wire::{
     header_value,
     http::Headers,
@@ -67,11 +67,15 @@ pub fn check_params(
             .path
             .iter()
             .try_fold(arguments, |value, name| value.get(name));
-        let Some(expected) = value.and_then(mirrored) else {
-            continue;
-        };
         let name = format!("mcp-param-{}", param.name.to_ascii_lowercase());
         let header = headers.get(&name);
+        let Some(expected) = value.and_then(mirrored) else {
+            // Such a header is not expected, and is no reason to refuse as long as it is one.
+            if header.is_some() {
+                printable(&name, header, "")?;
+            }
+            continue;
+        };
         if value.is_some_and(Value::is_number) {
             check_number(&name, header, &expected)?;
         } else {
@@ -81,12 +85,13 @@ pub fn check_params(
     Ok(())
 }
 
-/// The text of a value that is mirrored; null, objects and arrays are not.
+/// The text of a value that is mirrored; null, objects and arrays are not, and neither are numbers
+/// that no client may mirror.
 fn mirrored(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
         Value::Bool(flag) => Some(Cow::Borrowed(if *flag { "true" } else { "false" })),
-        Value::Number(number) => Some(Cow::Owned(number.to_string())),
+        Value::Number(number) => safe_integer(number).map(|integer| integer.to_string().into()),
         _ => None,
     }
 }
@@ -193,8 +198,15 @@ mod tests {
         assert!(!ok(&[], json!({"region":"eu"})));
         assert!(!ok(&[("Mcp-Param-Region", "us")], json!({"region":"eu"})));
         assert!(ok(&[("Mcp-Param-Other", "us")], json!({"region":null})));
+        assert!(ok(&[("Mcp-Param-Region", "us")], json!({"region":null})));
+        assert!(!ok(&[("Mcp-Param-Region", "u\u{7f}s")], json!({})));
         assert!(ok(&[("Mcp-Param-Count", "42.0")], json!({"count":42})));
         assert!(!ok(&[("Mcp-Param-Count", "43")], json!({"count":42})));
+        assert!(ok(&[("Mcp-Param-Count", "42")], json!({"count":42.0})));
+        // What no client may mirror is not expected: the schema has its own word on it.
+        let far = 1_u64 << 53;
+        assert!(ok(&[], json!({"count":far})) && ok(&[], json!({"count":1.5})));
+        assert!(!ok(&[], json!({"count":far - 1})));
         assert!(ok(&[("Mcp-Param-On", "true")], json!({"deep":{"on":true}})));
         assert!(!ok(
             &[("Mcp-Param-On", "True")],

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::wire::header_value;
 
@@ -163,12 +163,15 @@ fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(header_value::encode(text).into_owned()),
         Value::Bool(flag) => Some(flag.to_string()),
-        Value::Number(number) => {
-            let integer = number.as_i64().or_else(|| whole(number.as_f64()?))?;
-            (integer.unsigned_abs() <= MAX_SAFE_INTEGER).then(|| integer.to_string())
-        }
+        Value::Number(number) => safe_integer(number).map(|integer| integer.to_string()),
         _ => None,
     }
+}
+
+/// Gives the integer that a header may carry: one that every JSON reader reads as the same.
+pub(super) fn safe_integer(number: &Number) -> Option<i64> {
+    let integer = number.as_i64().or_else(|| whole(number.as_f64()?))?;
+    (integer.unsigned_abs() <= MAX_SAFE_INTEGER).then_some(integer)
 }
 
 /// Reads `42.0` as 42: the type `integer` allows it.

@@ -2,6 +2,7 @@
 
 mod lazy;
 mod plain;
+mod wrap;
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use jsonschema::{Validator, error::ValidationErrorKind};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value};
 
-pub use self::{lazy::LazyChecker, plain::is_plain};
+pub use self::{lazy::LazyChecker, plain::is_plain, wrap::in_member};
 
 /// Formats that schemars adds to numbers. They bound the Rust type and tell a model nothing.
 const NUMBER_FORMATS: [&str; 14] = [

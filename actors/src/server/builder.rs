@@ -34,8 +34,8 @@ const PAGE_SIZE: usize = 1000;
 
 /// Describes a server.
 ///
-/// Without any setting: no tools, resources or prompts, no instructions, 2025 clients are served without sessions,
-/// nobody answers `sample`, the key of `requestState` is random per process.
+/// Without any setting: no tools, resources or prompts, no instructions, 2025 clients are served without sessions
+/// over HTTP and with one on a pipe, nobody answers `sample`, the key of `requestState` is random per process.
 pub struct McpServerBuilder {
     profile: Profile,
     tools: Vec<Tool>,
@@ -45,7 +45,7 @@ pub struct McpServerBuilder {
     caching: Caching,
     page_size: usize,
     context: Context,
-    sessions: Sessions,
+    sessions: Option<Sessions>,
     session_limits: SessionLimits,
     reply: Reply,
     changes: Option<Changes>,
@@ -78,7 +78,7 @@ impl McpServerBuilder {
             caching: Caching::default(),
             page_size: PAGE_SIZE,
             context: Context::new(),
-            sessions: Sessions::default(),
+            sessions: None,
             session_limits: SessionLimits::default(),
             reply: Reply::default(),
             changes: None,
@@ -197,10 +197,12 @@ impl McpServerBuilder {
         self
     }
 
-    /// Says what happens to clients of the 2025 versions.
+    /// Says what happens to clients of the 2025 versions. Unless it is said, HTTP serves them without
+    /// sessions ([`Sessions::Stateless`]), and a pipe, which has one client, keeps a session for it
+    /// ([`Sessions::Memory`]).
     #[must_use]
     pub fn sessions(mut self, sessions: Sessions) -> Self {
-        self.sessions = sessions;
+        self.sessions = Some(sessions);
         self
     }
 

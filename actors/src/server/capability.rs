@@ -16,6 +16,8 @@ pub(crate) struct ClientCapabilities {
     sampling: bool,
     /// The client's model may be given tools.
     sampling_tools: bool,
+    /// The client may be asked to add what it knows from servers.
+    sampling_context: bool,
     roots: bool,
     tasks: bool,
 }
@@ -58,6 +60,8 @@ struct Elicitation<'a> {
 struct Sampling<'a> {
     #[serde(borrow, default)]
     tools: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    context: Option<&'a RawValue>,
 }
 
 impl ClientCapabilities {
@@ -67,12 +71,14 @@ impl ClientCapabilities {
             return Self::default();
         };
         let elicitation = declared.elicitation.as_ref();
+        let with = declared.sampling.as_deref();
         Self {
             // `{}` means forms.
             form: elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none()),
             url: elicitation.is_some_and(|modes| modes.url.is_some()),
             sampling: declared.sampling.is_some(),
-            sampling_tools: declared.sampling.is_some_and(|with| with.tools.is_some()),
+            sampling_tools: with.is_some_and(|with| with.tools.is_some()),
+            sampling_context: with.is_some_and(|with| with.context.is_some()),
             roots: declared.roots.is_some(),
             tasks: declared
                 .extensions
@@ -91,6 +97,8 @@ impl ClientCapabilities {
             form: read.form || read.url,
             url: false,
             sampling_tools: false,
+            // Before that nobody had to declare it.
+            sampling_context: read.sampling,
             ..read
         }
     }
@@ -119,11 +127,21 @@ impl Asker for ClientCapabilities {
         if !self.allow(question.kind) {
             return Err(missing(question.kind.required_capabilities()));
         }
-        let needs_tools = question.kind == QuestionKind::Sampling
-            && (question.request.get("tools").is_some()
-                || question.request.get("toolChoice").is_some());
-        if needs_tools && !self.sampling_tools {
+        if question.kind != QuestionKind::Sampling {
+            return Ok(());
+        }
+        let given = |name: &str| {
+            question
+                .request
+                .get(name)
+                .is_some_and(|value| !value.is_null())
+        };
+        if (given("tools") || given("toolChoice")) && !self.sampling_tools {
             return Err(missing(json!({"sampling": {"tools": {}}})));
+        }
+        let context = question.request.get("includeContext");
+        if context.is_some_and(|which| *which != "none") && !self.sampling_context {
+            return Err(missing(json!({"sampling": {"context": {}}})));
         }
         Ok(())
     }
@@ -209,5 +227,29 @@ mod tests {
         assert_eq!(error, Some(InputError::MissingCapability { key, required }));
         let able = ClientCapabilities::read(r#"{"sampling":{"tools":{}}}"#);
         assert_eq!(able.admit(&question), Ok(()));
+    }
+
+    #[test]
+    fn a_model_hears_of_other_servers_only_where_that_is_declared() {
+        use crate::wire::version::V2025_06_18;
+        let asking = |which: &str| {
+            let mut request = crate::tool::SampleRequest::new("Plan");
+            request
+                .extra
+                .insert("includeContext".to_owned(), json!(which));
+            Question::sampling(request).key("plan")
+        };
+        let plain = ClientCapabilities::read(r#"{"sampling":{}}"#);
+        assert_eq!(plain.admit(&asking("none")), Ok(()));
+        let error = plain.admit(&asking("thisServer")).err();
+        let required = json!({"sampling": {"context": {}}});
+        let key = "plan".to_owned();
+        assert_eq!(error, Some(InputError::MissingCapability { key, required }));
+        for able in [
+            ClientCapabilities::read(r#"{"sampling":{"context":{}}}"#),
+            ClientCapabilities::read_of(V2025_06_18, r#"{"sampling":{}}"#),
+        ] {
+            assert_eq!(able.admit(&asking("thisServer")), Ok(()));
+        }
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tracing::Span;
 
 use super::{
-    Handling, Inner, McpServer, Options, OutputShape, Reply, Response,
+    Handling, Inner, McpServer, Options, OutputShape, Reply, Response, Sessions,
     audit::AuditOutcome,
     memory,
     methods::{self, MethodDef},
@@ -116,12 +116,12 @@ impl McpServer {
             .protocol_version
             .and_then(|version| std::str::from_utf8(version).ok())
             .is_some_and(is_modern);
-        if let Some(store) = self.0.memory.as_ref().filter(|_| !modern)
+        if let Some(store) = self.0.kept(&options, head, "").filter(|_| !modern)
             && matches!(head.method, Method::Get | Method::Delete)
         {
             return self.session_request(store, head, &options);
         }
-        if let Some(response) = self.refusal(head, request.body.len(), modern) {
+        if let Some(response) = self.refusal(head, request.body.len(), modern, &options) {
             return response.into();
         }
         let streams = http::accepts(head.accept, Media::Events);
@@ -152,13 +152,19 @@ impl McpServer {
     }
 
     /// The rules of the transport, before the body is looked at: gives the refusal.
-    fn refusal(&self, head: &Head<'_>, body_bytes: usize, modern: bool) -> Option<Response> {
+    fn refusal(
+        &self,
+        head: &Head<'_>,
+        body_bytes: usize,
+        modern: bool,
+        options: &Options,
+    ) -> Option<Response> {
         let refuse = |status: u16, code: i64, message: &'static str| {
             reply::refuse(status, None, modern, &RpcError::new(code, message))
         };
         if head.method != Method::Post {
             let mut response = refuse(405, code::SERVER_ERROR, "Method not allowed.");
-            response.allow = Some(if self.0.memory.is_some() && !modern {
+            response.allow = Some(if self.0.sessions == Sessions::Memory && !modern {
                 "GET, POST, DELETE"
             } else {
                 "POST"
@@ -166,7 +172,8 @@ impl McpServer {
             return Some(response);
         }
         // What runs in a session may still wait for an answer of its client.
-        let answers = self.0.memory.is_some() && head.session_id.is_some() && !modern;
+        let answers =
+            head.session_id.is_some() && !modern && self.0.kept(options, head, "").is_some();
         if self.0.work.is_draining() && !answers {
             return Some(self.draining(modern));
         }

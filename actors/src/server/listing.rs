@@ -10,7 +10,7 @@ use super::{
     skills, tasks,
 };
 use crate::{
-    machine::schema::is_object,
+    machine::schema::{in_member, is_object},
     skill,
     tool::Tool,
     wire::{
@@ -68,9 +68,9 @@ pub(super) struct Initialize {
 }
 
 impl Initialize {
-    fn new(profile: &Profile, offer: &Offer<'_>, sessions: Sessions) -> Self {
+    fn new(profile: &Profile, offer: &Offer<'_>, in_session: bool) -> Self {
         let tail = |tasks: Option<Value>| {
-            let mut capabilities = capabilities(offer, sessions, false);
+            let mut capabilities = capabilities(offer, in_session, false);
             if let (Some(tasks), Some(members)) = (tasks, capabilities.as_object_mut()) {
                 members.insert("tasks".to_owned(), tasks);
             }
@@ -116,6 +116,8 @@ pub(super) struct Listings {
     /// `tools/list`; none without tools.
     pub(super) tools: Option<Pages>,
     pub(super) initialize: Initialize,
+    /// The same where it opens a session.
+    pub(super) greeting: Initialize,
     /// The versions that are served, newest first.
     pub(super) versions: Value,
 }
@@ -134,10 +136,7 @@ impl Listings {
         let mut discover = Map::new();
         discover.insert("resultType".to_owned(), Value::from("complete"));
         discover.insert("supportedVersions".to_owned(), versions.clone());
-        discover.insert(
-            "capabilities".to_owned(),
-            capabilities(offer, sessions, true),
-        );
+        discover.insert("capabilities".to_owned(), capabilities(offer, true, true));
         if let Some(text) = &profile.instructions {
             discover.insert("instructions".to_owned(), Value::from(text.as_str()));
         }
@@ -166,7 +165,8 @@ impl Listings {
             server_info: info,
             discover: Bytes::from(Value::Object(discover).to_string()),
             tools,
-            initialize: Initialize::new(profile, offer, sessions),
+            initialize: Initialize::new(profile, offer, false),
+            greeting: Initialize::new(profile, offer, true),
             versions,
         }
     }
@@ -174,9 +174,8 @@ impl Listings {
 
 /// What the server can do. What nobody serves is not announced. Without a session nobody could
 /// remember the log level that a 2025 client wants.
-fn capabilities(offer: &Offer<'_>, sessions: Sessions, modern: bool) -> Value {
+fn capabilities(offer: &Offer<'_>, remembers: bool, modern: bool) -> Value {
     let mut capabilities = Map::new();
-    let remembers = modern || sessions == Sessions::Memory;
     let changes = offer.changes && remembers;
     if offer.logging && remembers {
         capabilities.insert("logging".to_owned(), json!({}));
@@ -217,27 +216,11 @@ fn listing(tool: &Tool, legacy: bool) -> Value {
         let execution = json!({"taskSupport": support});
         members.insert("execution".to_owned(), execution);
     }
+    // 2025 knows objects only: any other result stands in the member `result`.
     if let Some(schema) = listing.get_mut("outputSchema")
         && !is_object(schema)
     {
-        *schema = wrapped(schema.take());
+        *schema = in_member(schema.take(), "result");
     }
     listing
-}
-
-/// 2025 knows objects only: any other result stands in the member `result`.
-fn wrapped(mut schema: Value) -> Value {
-    // References point into the root's definitions, wherever they stand.
-    let definitions = schema
-        .as_object_mut()
-        .and_then(|members| members.shift_remove("$defs"));
-    let mut wrapped = json!({
-        "type": "object",
-        "properties": {"result": schema},
-        "required": ["result"],
-    });
-    if let (Some(members), Some(definitions)) = (wrapped.as_object_mut(), definitions) {
-        members.insert("$defs".to_owned(), definitions);
-    }
-    wrapped
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::{
-    ClientCapabilities, Handling, McpServer, Options, Response,
+    ClientCapabilities, Handling, Inner, McpServer, Options, Response, Sessions,
     dispatch::{Call, RETRY_AFTER},
     methods::initialize_result,
     reply,
@@ -24,6 +24,7 @@ use crate::{
     },
 };
 
+const INITIALIZE: &str = "initialize";
 /// When a client may ask for a session again after there were too many, in seconds.
 const RETRY_WHEN_FULL: u32 = 30;
 
@@ -34,6 +35,23 @@ fn refuse(status: u16, code: i64, message: &'static str) -> Response {
 
 fn not_found() -> Response {
     refuse(404, code::SESSION_NOT_FOUND, "Session not found")
+}
+
+impl Inner {
+    /// Gives the sessions that a 2025 message belongs to; none where each is served by itself.
+    ///
+    /// A pipe has one client, so where nothing else was chosen that client gets a session. What it
+    /// sends before it says `initialize` needs none.
+    pub(super) fn kept(
+        &self,
+        options: &Options,
+        head: &Head<'_>,
+        method: &str,
+    ) -> Option<&SessionStore> {
+        let on_pipe = || options.headerless && (head.session_id.is_some() || method == INITIALIZE);
+        let kept = self.sessions == Sessions::Memory || on_pipe();
+        self.memory.as_ref().filter(|_| kept)
+    }
 }
 
 impl McpServer {
@@ -63,13 +81,14 @@ impl McpServer {
         method: &str,
         options: &Options,
     ) -> Result<Option<Arc<Session>>, Response> {
-        let Some(store) = self.0.memory.as_ref().filter(|_| !era.is_modern()) else {
+        let kept = self.0.kept(options, head, method);
+        let Some(store) = kept.filter(|_| !era.is_modern()) else {
             return Ok(None);
         };
         if era == Era::Unknown {
             return Err(self.unknown_version(head));
         }
-        if method != "initialize" {
+        if method != INITIALIZE {
             return self.named(store, head, options).map(Some);
         }
         if head.session_id.is_none() {
@@ -239,7 +258,7 @@ pub(super) fn initialize(
             return response.into();
         }
     };
-    let mut response = initialize_result(server, call.id, version, true);
+    let mut response = initialize_result(&server.0.listings.greeting, call.id, version, true);
     response.session = Some(session.id());
     response.into()
 }

@@ -1,8 +1,8 @@
 //! Every method and what serves it.
 
 use super::{
-    Handling, McpServer, Response, call, changes, completion, dispatch::Call, memory, prompts,
-    reply, resources, skills, tasks,
+    Handling, McpServer, Response, call, changes, completion, dispatch::Call, listing::Initialize,
+    memory, prompts, reply, resources, skills, tasks,
 };
 use crate::wire::{
     jsonrpc::{RpcError, code},
@@ -141,18 +141,18 @@ fn initialize(server: &McpServer, call: Call<'_>) -> Handling {
     };
     let known = LEGACY.into_iter().find(|version| *version == asked);
     let version = known.unwrap_or(V2025_11_25);
-    match &server.0.memory {
+    match server.0.kept(&call.options, call.head, "initialize") {
         Some(store) => memory::initialize(server, store, &call, version),
         None => {
             let bound = !call.options.owner().is_anonymous();
-            initialize_result(server, call.id, version, bound).into()
+            initialize_result(&server.0.listings.initialize, call.id, version, bound).into()
         }
     }
 }
 
 /// Gives what `initialize` answers; `bound` says that tasks belong to the client alone.
 pub(super) fn initialize_result(
-    server: &McpServer,
+    greeting: &Initialize,
     id: &str,
     version: &str,
     bound: bool,
@@ -161,7 +161,7 @@ pub(super) fn initialize_result(
         br#"{"protocolVersion":""#,
         version.as_bytes(),
         b"\"",
-        server.0.listings.initialize.tail(version, bound),
+        greeting.tail(version, bound),
     ];
     Response::json(200, reply::result(id, &parts))
 }

@@ -125,7 +125,12 @@ impl ResultWriter<'_> {
             }
             ToolOutput::Typed { json, object } => {
                 let structured = (object || self.shape.declared).then(|| json.get());
-                self.text(json.get(), structured, false)
+                // A string is text as it is, without the quotes of JSON.
+                let text: Option<String> = match json.get().as_bytes().first() {
+                    Some(b'"') => serde_json::from_str(json.get()).ok(),
+                    _ => None,
+                };
+                self.text(text.as_deref().unwrap_or(json.get()), structured, false)
             }
             ToolOutput::Json(value) => {
                 let text = match &value {

@@ -30,16 +30,15 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// library that prints, short of `unsafe` code, which this crate has none of; `clippy::print_stdout`
 /// finds what your own code prints.
 ///
-/// 2025 clients can be asked if the server keeps sessions
-/// ([`Sessions::Memory`](super::Sessions::Memory)); without them a tool that asks gets an error. A
+/// A 2025 client gets a session, in which it can be asked, unless the server was built with other
+/// [`sessions`](super::McpServerBuilder::sessions); without one a tool that asks gets an error. A
 /// message longer than [`max_body_bytes`](super::McpServerBuilder::max_body_bytes) is answered with
 /// an error and skipped.
 ///
 /// When the input has ended, calls have one second, then they are cancelled and this function
 /// returns. A thread of [`Tool::blocking`](crate::tool::Tool::blocking) that does not look at its
 /// token still keeps the process, and so does the read of an input that is still open after an
-/// error: call [`std::process::exit`] if that must not be. Needs a tokio runtime; sessions need an
-/// actix system.
+/// error: call [`std::process::exit`] if that must not be. Needs a tokio runtime.
 ///
 /// ```no_run
 /// use roscius_actors::server::{McpServer, serve_stdio};

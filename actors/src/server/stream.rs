@@ -1,5 +1,7 @@
 //! An answer that reports before it ends: notifications, then the response, as SSE.
 
+mod pace;
+
 use std::{
     fmt,
     pin::Pin,
@@ -16,6 +18,7 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
+use self::pace::Pace;
 use super::{Response, changes::Events, running::Running, tasks::related};
 use crate::{
     gauge::{Kind, Open},
@@ -47,15 +50,17 @@ struct Wording {
     progress: Option<Box<RawValue>>,
     /// The spec wants progress to grow.
     last_progress: f64,
+    pace: Pace,
     /// What the reports belong to.
     task: Option<TaskId>,
 }
 
 impl Wording {
-    const fn new(progress: Option<Box<RawValue>>) -> Self {
+    fn new(progress: Option<Box<RawValue>>) -> Self {
         Self {
             progress,
             last_progress: f64::NEG_INFINITY,
+            pace: Pace::new(),
             task: None,
         }
     }
@@ -73,6 +78,10 @@ impl Wording {
                     return None;
                 }
                 let total = total.filter(|total| total.is_finite());
+                // The last step is told however many came before it.
+                if !self.pace.admits() && total != Some(progress) {
+                    return None;
+                }
                 self.last_progress = progress;
                 let message = self.progress_message(progress, total, message);
                 Some(self.bytes(message))

@@ -180,7 +180,9 @@ impl ToolCx {
         });
     }
 
-    /// Reports how far the call is. The value grows with every report.
+    /// Reports how far the call is. The value grows with every report. A server sends at most 64
+    /// reports at once and then 20 a second, besides the one whose value is the total; the others are
+    /// left out.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         self.notify(|| ToolNotice::Progress {
             progress,

@@ -342,7 +342,7 @@ fn larger_numbers_are_doubles_or_refused() {
 #[test]
 fn a_fraction_or_an_object_is_no_id() {
     let served = Runs::default().serve(Sessions::Stateless);
-    for id in ["true", "{}", "[]"] {
+    for id in ["true", "{}", "[]", "1.5"] {
         for version in LEGACY {
             let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}"#);
             let reply = raw(version, "", "", &body).send(&served);

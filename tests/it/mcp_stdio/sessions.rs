@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use roscius::prelude::*;
 use serde_json::json;
 
-use super::{Seen, builder, cancelled, initialize, legacy, modern, serve, server};
+use super::{Seen, builder, cancelled, initialize, legacy, modern, serve};
 
 #[actix_web::test]
 async fn a_2025_client_is_asked_on_the_same_pipe() {
@@ -61,7 +61,8 @@ async fn a_cancelled_call_of_a_session_is_not_answered() {
 
 #[tokio::test]
 async fn a_2025_client_without_a_session_cannot_be_asked() {
-    serve(server(), |mut pipes| async move {
+    let server = builder(&Arc::default()).sessions(Sessions::Stateless);
+    serve(server.build().unwrap(), |mut pipes| async move {
         pipes.ask(initialize("2025-11-25")).await;
         let answer = pipes
             .ask(legacy(1, "tools/call", json!({"name": "city"})))

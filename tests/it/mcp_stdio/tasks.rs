@@ -38,7 +38,7 @@ async fn until(pipes: &mut Pipes, found: impl Fn(&Value) -> bool) -> Value {
 
 #[tokio::test]
 async fn tasks_of_both_eras_are_served_on_pipes() {
-    let server = builder().build().unwrap();
+    let server = builder().sessions(Sessions::Stateless).build().unwrap();
     let watched = server.clone();
     serve(server, |mut pipes| async move {
         pipes.ask(initialize("2025-11-25")).await;

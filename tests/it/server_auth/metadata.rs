@@ -103,6 +103,23 @@ fn only_the_document_of_the_resource_is_there() {
 }
 
 #[test]
+fn a_resource_at_the_root_has_its_document_at_the_bare_path() {
+    let resource = ProtectedResource::new("https://mcp.test", "https://as.test")
+        .documentation("https://mcp.test/help");
+    assert_eq!(
+        resource.url().unwrap(),
+        "https://mcp.test/.well-known/oauth-protected-resource"
+    );
+    let served = served(&resource);
+    let document = get(&served, "GET", "/.well-known/oauth-protected-resource");
+    assert_eq!(
+        document.body,
+        r#"{"resource":"https://mcp.test","authorization_servers":["https://as.test"],"resource_documentation":"https://mcp.test/help"}"#
+    );
+    assert_eq!(get(&served, "GET", PATH).status(), 404);
+}
+
+#[test]
 fn an_issuer_has_to_be_https() {
     let made = |issuer: &str| {
         oauth_metadata(&ProtectedResource::new("https://mcp.test/mcp", issuer)).err()

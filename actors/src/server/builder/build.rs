@@ -78,7 +78,7 @@ impl McpServerBuilder {
             paging: &paging,
             caching: &caching,
         };
-        let listings = Listings::new(&self.profile, &offer, self.sessions);
+        let listings = Listings::new(&self.profile, &offer, self.sessions.unwrap_or_default());
         let context = Arc::new(context);
         let name = self.profile.info.get("name").and_then(Value::as_str);
         let server = Arc::new(Inner {
@@ -94,9 +94,9 @@ impl McpServerBuilder {
             tools: entries,
             bare_cx: ToolCx::builder().context(Arc::clone(&context)).build(),
             context,
-            memory: (self.sessions == Sessions::Memory)
+            memory: matches!(self.sessions, Some(Sessions::Memory) | None)
                 .then(|| SessionStore::new(self.session_limits)),
-            sessions: self.sessions,
+            sessions: self.sessions.unwrap_or_default(),
             reply: self.reply,
             changes: self.changes,
             listeners: Listeners::default(),

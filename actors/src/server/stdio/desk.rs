@@ -32,6 +32,7 @@ use crate::{
 /// that cancels one of them has to be read behind them.
 const MAX_RUNNING: usize = 1024;
 const CANCELLED: &str = "notifications/cancelled";
+const INITIALIZE: &str = "initialize";
 
 /// A message that runs until all that comes of it is sent; it gives the id of a request.
 type Running = LocalBoxFuture<'static, Option<RequestId>>;
@@ -153,7 +154,7 @@ impl Desk {
             self.cancel(peek.params.as_deref());
         }
         let id = peek.id.filter(|_| !method.is_empty());
-        if let Some(refusal) = id.as_ref().and_then(|id| self.refusal(id)) {
+        if let Some(refusal) = id.as_ref().and_then(|id| self.refusal(id, method)) {
             return self.send(refusal).await;
         }
         let handling = self.handle(Method::Post, line);
@@ -162,7 +163,7 @@ impl Desk {
         let endless = ready.is_some_and(|response| matches!(response.body, Body::Stream(_)));
         if ready.is_some() && !endless {
             let response = handling.await;
-            if method == "initialize" {
+            if method == INITIALIZE {
                 self.greet(&response);
             }
             return self.send(response).await;
@@ -189,10 +190,14 @@ impl Desk {
         }
     }
 
-    /// Refuses a request that could not be told from another, or is one too many.
-    fn refusal(&self, id: &RequestId) -> Option<Response> {
+    /// Refuses a request that could not be told from another, is one too many, or opens a session
+    /// where there is one.
+    fn refusal(&self, id: &RequestId, method: &str) -> Option<Response> {
         let error = if self.cancels.contains_key(id) {
             RpcError::new(code::INVALID_REQUEST, "a request with this id still runs")
+        } else if method == INITIALIZE && self.session.is_some() {
+            let message = "Invalid Request: Server already initialized";
+            RpcError::new(code::INVALID_REQUEST, message)
         } else if self.running.len() >= MAX_RUNNING {
             RpcError::new(code::SERVER_ERROR, "too many requests run at once")
         } else {
