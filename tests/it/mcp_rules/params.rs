@@ -32,6 +32,9 @@ fn served(runs: &Arc<AtomicUsize>) -> Served {
     Served::new(&McpServer::new("params", "1").tool(tool).build().unwrap())
 }
 
+/// Headers with their values.
+type Mirrors = Vec<(&'static str, &'static str)>;
+
 fn call(arguments: &Value, headers: &[(&str, &str)]) -> Ask {
     let params = json!({"name": "mirror", "arguments": arguments});
     let ask = Ask::modern("tools/call", params);
@@ -45,7 +48,7 @@ fn mirrored_arguments_agree_by_their_type() {
     let runs = Arc::default();
     let served = served(&runs);
     let world = "=?base64?SGVsbG8sIOS4lueVjA==?=";
-    let table: Vec<(Value, Vec<(&str, &str)>, bool)> = vec![
+    let table: Vec<(Value, Mirrors, bool)> = vec![
         // H-5: integers compare as numbers.
         (json!({"count": 42}), vec![("mcp-param-count", "42")], true),
         (

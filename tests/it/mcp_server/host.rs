@@ -194,6 +194,12 @@ impl Wire {
     }
 }
 
+/// Tells whether a message names its version in `_meta`, as 2026 does.
+fn names_version(message: &Value) -> bool {
+    let meta = &message["params"]["_meta"];
+    meta["io.modelcontextprotocol/protocolVersion"].is_string()
+}
+
 /// A request that is changed line by line before it is sent.
 #[derive(Clone)]
 pub(crate) struct Ask {
@@ -312,6 +318,7 @@ impl Ask {
             .find(|(name, _)| name == "mcp-protocol-version");
         let version = match header.map(|(_, version)| version.as_str()) {
             Some(known @ ("2025-11-25" | "2025-06-18" | "2025-03-26")) => known,
+            None if names_version(&request) => MODERN,
             Some("2024-11-05") | None => "2025-03-26",
             Some(_) => MODERN,
         };
