@@ -3,9 +3,11 @@
 //! [`McpServer::handle`] takes a framework-free request. Everything that can be decided is decided
 //! while it is called; the future it gives holds nothing of the request.
 
+mod answer;
 mod audit;
 mod batch;
 mod builder;
+mod busy;
 mod caching;
 mod call;
 mod capability;

@@ -1,6 +1,6 @@
 //! Where the tasks of an MCP server are kept.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
@@ -42,15 +42,32 @@ pub struct TaskRecord {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskStoreError {
-    /// There are as many as there may be, or as much, of this caller or in all.
-    #[error("too many tasks are kept")]
-    Full,
+    /// There are as many as there may be in all, or as much of them.
+    #[error("too many tasks are kept: try again later")]
+    Full {
+        /// When there may be room, as far as anybody knows.
+        retry_after: Option<Duration>,
+    },
+    /// There are as many of this caller as there may be of one, or as much of them.
+    #[error("too many tasks of this caller are kept: try again later")]
+    OwnerFull {
+        /// When there may be room, as far as anybody knows.
+        retry_after: Option<Duration>,
+    },
     /// The store has not answered for five seconds.
     #[error("the task store does not answer")]
     TimedOut,
     /// The store's own storage has failed.
     #[error("the task store failed")]
     Failed(#[source] Arc<dyn std::error::Error + Send + Sync>),
+}
+
+impl TaskStoreError {
+    /// Tells whether there is no room for the task.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        matches!(self, Self::Full { .. } | Self::OwnerFull { .. })
+    }
 }
 
 /// A future of a [`TaskStore`], which may cross threads.
@@ -65,8 +82,8 @@ pub trait TaskStore: fmt::Debug + Send + Sync + 'static {
     /// Keeps a new task.
     fn insert(&self, record: Arc<TaskRecord>) -> TaskFuture<'_, ()>;
 
-    /// Keeps a task in the place of what was kept under its id. That stays if the answer is
-    /// [`TaskStoreError::Full`]; a task that does not grow always fits.
+    /// Keeps a task in the place of what was kept under its id. That stays if there is no room
+    /// ([`TaskStoreError::is_full`]); a task that does not grow always fits.
     fn update(&self, record: Arc<TaskRecord>) -> TaskFuture<'_, ()>;
 
     /// Finds a task.

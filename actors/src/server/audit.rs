@@ -45,8 +45,10 @@ pub enum RefusedBy {
     Gate,
     /// The token lacks a scope of the tool.
     Scope,
-    /// The caller asks too often.
+    /// The caller asks too often, or has as many tasks as one caller may.
     Rate,
+    /// The server keeps as many tasks as it can.
+    Room,
 }
 
 impl AuditOutcome {
@@ -66,6 +68,7 @@ impl AuditOutcome {
         let code = response.error_code.map(i64::from);
         match (code, &response.www_authenticate) {
             (Some(code::RATE_LIMITED), _) => Self::Refused(RefusedBy::Rate),
+            (Some(code::OVERLOADED), _) => Self::Refused(RefusedBy::Room),
             (Some(code), _) => Self::Error(code),
             (None, Some(_)) => Self::Refused(RefusedBy::Scope),
             (None, None) => Self::Done,

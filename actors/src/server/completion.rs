@@ -4,11 +4,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Handling, McpServer,
-    dispatch::Call,
-    prepare::prepare_quiet,
-    prompts::texts,
-    running::{Job, Members},
+    Handling, McpServer, answer::Members, dispatch::Call, prepare::prepare_quiet, prompts::texts,
+    running::Job,
 };
 use crate::{
     handler::{CompleteRequest, Completers, Served, bounded},

@@ -7,13 +7,12 @@ use tracing::Span;
 
 use super::{
     Handling, Inner, McpServer, Options, OutputShape, Reply, Response, Sessions,
+    answer::Members,
     audit::AuditOutcome,
     memory,
     methods::{self, MethodDef},
     observation::Observation,
-    reply,
-    running::Members,
-    trace,
+    reply, trace,
 };
 use crate::{
     gauge,

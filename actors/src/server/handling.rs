@@ -127,7 +127,7 @@ impl Handling {
                 polled
             }
             State::Call(mut call, mut outlet) => match call.poll(cx) {
-                Poll::Ready((status, body)) => Poll::Ready(outlet.into_response(status, body)),
+                Poll::Ready(response) => Poll::Ready(outlet.into_response(response)),
                 Poll::Pending => match outlet.poll_first(cx) {
                     // The first message turns the answer into a stream; the call goes with it.
                     Poll::Ready(first) => {

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::{
+    answer::Members,
     cursor::{ItemKey, Place, unknown_cursor},
-    running::Members,
 };
 use crate::{
     machine::seal::SealKey,

@@ -6,11 +6,12 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Handling, McpServer, ServerError,
+    answer::{Answer, Members},
     caching::{Cached, Caching},
     dispatch::Call,
     pages::{Item, ListKind, Pages, Paging},
     prepare::{Subject, prepare},
-    running::{Answer, Job, Members},
+    running::Job,
 };
 use crate::{
     handler::{Served, Serving},

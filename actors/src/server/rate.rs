@@ -9,9 +9,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::json;
-
-use super::{McpServer, McpServerBuilder, Options, Response, reply};
+use super::{McpServer, McpServerBuilder, Options, Response, busy::Busy};
 use crate::{
     machine::quota::Quota,
     ports::clock::{Clock, SystemClock},
@@ -205,13 +203,8 @@ impl McpServer {
         options: &Options,
     ) -> Option<Response> {
         let wait = self.0.limiter.as_ref()?.take(options).err()?;
-        let millis = u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
-        let error = RpcError::new(code::RATE_LIMITED, "too many requests: try again later")
-            .with_data(json!({"retryAfterMs": millis}));
-        let mut response = reply::refuse(429, id, modern, &error);
-        let seconds = u32::try_from(millis.div_ceil(1000)).unwrap_or(u32::MAX);
-        response.retry_after = Some(seconds.max(1));
-        Some(response)
+        let error = RpcError::new(code::RATE_LIMITED, "too many requests: try again later");
+        Some(Busy::new(429, error, Some(wait)).response(id, modern))
     }
 }
 

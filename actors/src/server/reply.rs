@@ -4,7 +4,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{OutputShape, Response, listing::Listings, running::Members};
+use super::{OutputShape, Response, answer::Members, listing::Listings};
 use crate::{
     gauge,
     machine::era::Era,

@@ -7,12 +7,13 @@ use serde_json::json;
 
 use super::{
     Handling, Inner, McpServer, ServerError,
+    answer::{Answer, Members},
     caching::{Cached, Caching},
     cursor::ItemKey,
     dispatch::Call,
     pages::{Item, ListKind, Pages, Paging},
     prepare::{Subject, prepare, prepare_quiet},
-    running::{Answer, Job, Members},
+    running::Job,
     skills,
 };
 use crate::{
@@ -196,7 +197,8 @@ fn merge(
     let mut items: Vec<&Item> = resources.items.iter().chain(&found).collect();
     items.retain(|item| seen.insert(item.key));
     let hint = server.caching.get(Cached::Resources);
-    Served::Done(server.paging.cut(LIST, &items, cursor, hint))
+    let page = server.paging.cut(LIST, &items, cursor, hint);
+    Served::Done(page.map_err(Into::into))
 }
 
 pub(super) fn templates_list(server: &McpServer, call: Call<'_>) -> Handling {
@@ -250,7 +252,7 @@ fn answer(
     Box::pin(async move {
         let mut output = match reading.await {
             Served::Done(Some(output)) if !output.contents.is_empty() => output,
-            Served::Done(_) => return Served::Done(Err(missing)),
+            Served::Done(_) => return Served::Done(Err(missing.into())),
             Served::Failed(error) => return Served::Failed(error),
             Served::NeedsInput(questions) => return Served::NeedsInput(questions),
         };

@@ -11,17 +11,20 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
 
 use super::{
-    Inner, OutputShape,
+    Inner, OutputShape, Response,
+    answer::{Answer, Refusal},
     audit::AuditOutcome,
+    busy::Busy,
     dispatch::Call,
     drain::InFlight,
     observation::Observation,
     prepare::Asking,
     reply::{self, ResultWriter},
+    stream::json_of,
     trace,
 };
 use crate::{
@@ -30,26 +33,8 @@ use crate::{
     machine::{era::Era, mrtr::MAX_ROUNDS},
     session::{CallGuard, Lane, Session},
     tool::{InputError, Question, ToolCx, ToolError, ToolOutcome},
-    wire::{
-        cache::CacheHint,
-        jsonrpc::{RpcError, code},
-    },
+    wire::jsonrpc::{RpcError, code},
 };
-
-/// A result other than a tool's.
-#[derive(Debug, Default)]
-pub(super) struct Members {
-    /// The members of the result as JSON text, without braces; empty only in 2026.
-    pub(super) text: String,
-    /// 2026: how long the client may keep it.
-    pub(super) cache: Option<CacheHint>,
-    pub(super) meta: Option<Map<String, Value>>,
-    /// The result is a task that has begun.
-    pub(super) is_task: bool,
-}
-
-/// What a request that is not a tool call gives.
-pub(super) type Answer = Result<Members, RpcError>;
 
 /// What runs.
 pub(super) enum Job {
@@ -88,16 +73,20 @@ pub(super) struct Running {
     pub(super) waits: bool,
 }
 
-/// The end of a call: status, response, and what became of it.
-struct End(u16, Bytes, AuditOutcome);
+/// The end of a call: its response, and what became of it.
+struct End(Response, AuditOutcome);
 
 impl End {
-    const fn done(response: Bytes) -> Self {
-        Self(200, response, AuditOutcome::Done)
+    fn new(status: u16, body: Bytes, outcome: AuditOutcome) -> Self {
+        Self(Response::json(status, body), outcome)
     }
 
-    const fn failed(response: Bytes) -> Self {
-        Self(200, response, AuditOutcome::ToolError)
+    fn done(body: Bytes) -> Self {
+        Self::new(200, body, AuditOutcome::Done)
+    }
+
+    fn failed(body: Bytes) -> Self {
+        Self::new(200, body, AuditOutcome::ToolError)
     }
 }
 
@@ -175,11 +164,11 @@ impl Running {
         }
         let left = self.work.leave(self.waits)?;
         Some(Box::pin(async move {
-            let (_, response) = poll_fn(|cx| self.poll(cx)).await;
+            let response = poll_fn(|cx| self.poll(cx)).await;
             let lane = self.session.as_ref().and_then(|call| call.lane.as_ref());
             if let Some(lane) = lane {
                 // Its client can still come back to the stream.
-                lane.end(&response);
+                lane.end(json_of(&response));
             }
             drop(left);
         }))
@@ -194,10 +183,10 @@ impl Running {
         self.work.server().keep_alive
     }
 
-    /// Gives status and response when the call has ended, or has to end with the server. A call
-    /// that its client has cancelled ends with 202 and nothing.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<(u16, Bytes)> {
-        let End(status, response, outcome) = ready!(self.poll_end(cx));
+    /// Gives the response when the call has ended, or has to end with the server. A call that its
+    /// client has cancelled ends with 202 and nothing.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Response> {
+        let End(response, outcome) = ready!(self.poll_end(cx));
         trace::end(&self.span, outcome);
         match outcome {
             AuditOutcome::Error(code) => gauge::error(code),
@@ -207,7 +196,7 @@ impl Running {
         if let Some(observation) = self.observation.take() {
             observation.end(outcome);
         }
-        Poll::Ready((status, response))
+        Poll::Ready(response)
     }
 
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<End> {
@@ -273,13 +262,21 @@ impl Running {
         let ended = |call: &InSession| call.session.is_ended();
         if self.session.as_ref().is_some_and(ended) {
             let error = RpcError::new(code::SESSION_NOT_FOUND, "the session has ended");
-            return End(404, self.error(&error), AuditOutcome::Cancelled);
+            return End::new(404, self.error(&error), AuditOutcome::Cancelled);
         }
-        End(202, Bytes::new(), AuditOutcome::Cancelled)
+        End(Response::empty(202), AuditOutcome::Cancelled)
     }
 
     fn refuse(&self, status: u16, error: &RpcError) -> End {
-        End(status, self.error(error), AuditOutcome::Error(error.code))
+        End::new(status, self.error(error), AuditOutcome::Error(error.code))
+    }
+
+    /// A refusal that time cures, of which whoever operates the server hears.
+    fn busy(&self, busy: &Busy) -> End {
+        let response = busy.response(Some(&self.id), self.era.is_modern());
+        self.work.server().report_refusal(Some(&response));
+        let outcome = AuditOutcome::of(&response);
+        End(response, outcome)
     }
 
     fn error(&self, error: &RpcError) -> Bytes {
@@ -309,10 +306,11 @@ impl Running {
         let error = match served {
             Served::Done(Ok(members)) if members.is_task => {
                 let task = self.plain_writer().members(members);
-                return End(200, task, AuditOutcome::Task);
+                return End::new(200, task, AuditOutcome::Task);
             }
             Served::Done(Ok(members)) => return End::done(self.plain_writer().members(members)),
-            Served::Done(Err(error)) => error,
+            Served::Done(Err(Refusal::Error(error))) => error,
+            Served::Done(Err(Refusal::Busy(busy))) => return self.busy(&busy),
             Served::Failed(error) => match self.refusal(&error) {
                 Some(refusal) => return refusal,
                 None if error.is_panic() => internal("the request failed".to_owned()),
@@ -379,7 +377,7 @@ impl Running {
             .seal(self.work.server())
             .map_err(|error| error.to_string())?;
         let asked = self.plain_writer().input_required(questions, &state);
-        Ok(End(200, asked, AuditOutcome::InputRequired))
+        Ok(End::new(200, asked, AuditOutcome::InputRequired))
     }
 
     /// Gives the error that asks a client of 2025-11-25 to open pages before it calls again. The
@@ -389,7 +387,11 @@ impl Running {
         let message = "a page has to be opened first";
         let error = RpcError::new(code::URL_ELICITATION_REQUIRED, message)
             .with_data(json!({"elicitations": pages}));
-        Some(End(200, self.error(&error), AuditOutcome::InputRequired))
+        Some(End::new(
+            200,
+            self.error(&error),
+            AuditOutcome::InputRequired,
+        ))
     }
 }
 

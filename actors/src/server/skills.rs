@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::{
     Handling, McpServer,
+    answer::Members,
     caching::{Cached, Caching},
     dispatch::Call,
     pages::{Item, ListKind, Pages, Paging},
-    running::Members,
 };
 use crate::{
     skill::Skills,

@@ -266,6 +266,14 @@ pub(super) fn one_event(message: &[u8]) -> Bytes {
     out.freeze()
 }
 
+/// Gives the message of a response that is one.
+pub(super) fn json_of(response: &Response) -> &[u8] {
+    match &response.body {
+        Body::Json(body) => body,
+        Body::Empty | Body::Events(_) | Body::Stream(_) => &[],
+    }
+}
+
 /// What goes to the client of a call before its response.
 pub(super) enum Outlet {
     Nothing,
@@ -294,7 +302,7 @@ impl Outlet {
 
     /// Makes the response of a call that has ended before anything was written: plain JSON unless
     /// it has reported something.
-    pub(super) fn into_response(self, status: u16, body: Bytes) -> Response {
+    pub(super) fn into_response(self, response: Response) -> Response {
         let mut out = BytesMut::new();
         match self {
             Self::Nothing | Self::Events(_) => {}
@@ -303,19 +311,17 @@ impl Outlet {
                 if reader.lane().is_empty() {
                     reader.lane().close();
                 } else {
-                    reader.lane().end(&body);
+                    reader.lane().end(json_of(&response));
                     reader.keep();
                     return Response::new(200, Body::Events(reader.rest()));
                 }
             }
         }
-        if body.is_empty() {
-            return Response::empty(status);
+        let body = json_of(&response);
+        if out.is_empty() || body.is_empty() {
+            return response;
         }
-        if out.is_empty() {
-            return Response::json(status, body);
-        }
-        frame(&mut out, &body);
+        frame(&mut out, body);
         Response::new(200, Body::Events(out.freeze()))
     }
 
@@ -410,9 +416,9 @@ impl Stream for EventStream {
             return Poll::Ready(Some(first));
         }
         if let Some(call) = &mut this.call
-            && let Poll::Ready((_, response)) = call.poll(cx)
+            && let Poll::Ready(response) = call.poll(cx)
         {
-            let last = this.outlet.end(&response);
+            let last = this.outlet.end(json_of(&response));
             this.call = None;
             if let Some(last) = last {
                 return Poll::Ready(Some(last));

@@ -162,6 +162,7 @@ mod tests {
     #![allow(
         clippy::unwrap_used,
         clippy::expect_used,
+        clippy::panic,
         reason = "a failed expectation is the test failing"
     )]
     use std::time::Duration;
@@ -252,6 +253,31 @@ mod tests {
     }
 
     #[test]
+    fn a_full_store_tells_what_is_full_and_when_the_next_task_is_forgotten() {
+        let (store, clock) = store(4, 1);
+        let wait = |error: Result<(), TaskStoreError>| match error.expect_err("no room") {
+            TaskStoreError::Full { retry_after } => (false, retry_after),
+            TaskStoreError::OwnerFull { retry_after } => (true, retry_after),
+            other => panic!("{other}"),
+        };
+        let millis = |millis: u64| Some(Duration::from_millis(millis));
+        now(store.insert(record("ada", "1", 500))).unwrap();
+        now(store.insert(record("", "2", 0))).unwrap();
+        clock.advance(Duration::from_millis(100));
+        let of_one = now(store.insert(record("ada", "3", 100)));
+        assert_eq!(wait(of_one), (true, millis(1_400)));
+        now(store.insert(record("", "4", 100))).unwrap();
+        let of_nobody = now(store.insert(record("", "5", 100)));
+        assert_eq!(wait(of_nobody), (true, millis(900)));
+        now(store.insert(record("bob", "6", 100))).unwrap();
+        let in_all = now(store.insert(record("cleo", "7", 100)));
+        assert_eq!(wait(in_all), (false, millis(900)));
+        let (store, _clock) = self::store(0, 1);
+        let never = now(store.insert(record("ada", "1", 0)));
+        assert_eq!(wait(never), (true, None));
+    }
+
+    #[test]
     fn an_owner_can_fill_no_more_than_half_of_a_store() {
         let (store, _clock) = store(8, 8);
         for owner in ["", "ada"] {
@@ -299,7 +325,8 @@ mod tests {
         now(store.update(ended(one, 80_000))).unwrap();
         // Half of it is full.
         let refused = now(store.update(ended(two, 80_000)));
-        assert!(matches!(refused, Err(TaskStoreError::Full)), "{refused:?}");
+        let half = matches!(refused, Err(TaskStoreError::OwnerFull { .. }));
+        assert!(half, "{refused:?}");
         let kept = now(store.get(&two.scope, two.task.id())).unwrap();
         assert!(kept.unwrap().task.end().is_none());
         now(store.update(ended(two, SHORT_END_BYTES))).unwrap();

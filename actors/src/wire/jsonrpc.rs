@@ -50,6 +50,8 @@ pub mod code {
     pub const INTERNAL_ERROR: i64 = -32603;
     /// The caller has asked too often: a code of our own, outside of what JSON-RPC reserves.
     pub const RATE_LIMITED: i64 = 429;
+    /// The server has no room for more now: a code of our own, outside of what JSON-RPC reserves.
+    pub const OVERLOADED: i64 = 503;
     /// 2025: transport-level refusals of servers.
     pub const SERVER_ERROR: i64 = -32000;
     /// 2025: no such session.

@@ -558,7 +558,7 @@ fn a_function_whose_task_cannot_begin_is_told_to_stop() {
             .unwrap();
         let call = json!({"name": "told", "arguments": {}});
         let refused = read(&modern(&server, "tools/call", call).await);
-        assert_eq!(refused["error"]["code"], -32603, "{refused}");
+        assert_eq!(refused["error"]["code"], 429, "{refused}");
         settle().await;
         let token = heard.lock().unwrap().take().unwrap();
         assert!(token.is_cancelled());
@@ -642,7 +642,7 @@ fn a_result_and_a_question_that_the_store_has_no_room_for_are_failures() {
         }
         let call = json!({"name": "large", "arguments": {}});
         let refused = read(&modern(&server, "tools/call", call).await);
-        assert_eq!(refused["error"]["code"], -32603, "{refused}");
+        assert_eq!(refused["error"]["code"], 429, "{refused}");
         assert_eq!(server.open_tasks(), 2);
     });
 }

@@ -1,16 +1,20 @@
-//! Task stores that hang, and what a server does then.
+//! Task stores that hang or are full, and what a server does then.
 
-use std::{future::pending, sync::Arc};
+use std::{
+    future::pending,
+    sync::{Arc, Mutex},
+};
 
 use roscius::{
     ports::task_store::{TaskFuture, TaskRecord, TaskScope, TaskStore},
     prelude::*,
+    server::{Response, ServerFault, TaskLimits},
     store::memory_tasks::MemoryTasks,
     wire::{auth::AuthInfo, ids::TaskId},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::task_host::{SECOND, legacy_as, modern, paused, read, text_of};
+use super::task_host::{SECOND, legacy_as, modern, modern_as, paused, read, text_of};
 
 /// A store whose storage has gone away after it has kept a task.
 #[derive(Debug, Default)]
@@ -70,5 +74,78 @@ fn a_request_does_not_wait_for_ever_for_a_store_that_does_not_answer() {
             let reply = reply.expect(method);
             assert_eq!(reply["error"]["code"], -32603, "{method}: {reply}");
         }
+    });
+}
+
+/// A server that keeps four tasks, and one of each caller in each era.
+fn small(faults: &Arc<Mutex<Vec<u16>>>) -> McpServer {
+    let seen = Arc::clone(faults);
+    let limits = TaskLimits::new().max_tasks(4).max_per_owner(1);
+    McpServer::new("tasks", "1.0.0")
+        .tasks_extension(true)
+        .task_limits(limits.ttl(90 * SECOND))
+        .on_error(move |fault| {
+            if let ServerFault::Rejected { status, .. } = fault {
+                seen.lock().unwrap().push(*status);
+            }
+        })
+        .tool(Tool::new("now", pending::<String>).task())
+        .tool(
+            Tool::new("told", |cx: ToolCx| async move {
+                cx.begin_task();
+                pending::<String>().await
+            })
+            .begins_task(),
+        )
+        .build()
+        .unwrap()
+}
+
+/// Checks that a refusal says when to try again, in all the ways there are.
+fn refused(response: Response, status: u16, message: &str) {
+    assert_eq!(response.status, status, "{response:?}");
+    let seconds = response.retry_after.unwrap();
+    let error = read(&text_of(response))["error"].clone();
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(status), &json!(message))
+    );
+    let millis = error["data"]["retryAfterMs"].as_u64().unwrap();
+    assert!((80_000..=90_000).contains(&millis), "{error}");
+    assert_eq!(u64::from(seconds), millis.div_ceil(1_000));
+}
+
+#[test]
+fn who_would_begin_a_task_too_many_is_told_when_to_try_again() {
+    const OF_ONE: &str = "too many tasks of this caller are kept: try again later";
+    const IN_ALL: &str = "too many tasks are kept: try again later";
+    paused(async {
+        let faults = Arc::default();
+        let server = small(&faults);
+        let known = |name: &str| Options::new().auth_info(AuthInfo::new("token", name));
+        let legacy = async |name: &str| {
+            let params = json!({"name": "now", "arguments": {}, "task": {}}).to_string();
+            legacy_as(&server, known(name), "tools/call", &params).await
+        };
+        let modern = async |name: &str, tool: &str| {
+            let params = json!({"name": tool, "arguments": {}});
+            modern_as(&server, known(name), "tools/call", params).await
+        };
+        let begun = |response: Response| {
+            let created: Value = read(&text_of(response));
+            assert!(created["error"].is_null(), "{created}");
+        };
+        begun(legacy("ada").await);
+        refused(legacy("ada").await, 429, OF_ONE);
+        begun(modern("ada", "told").await);
+        refused(modern("ada", "told").await, 429, OF_ONE);
+        refused(modern("ada", "now").await, 429, OF_ONE);
+        begun(legacy("bob").await);
+        begun(modern("bob", "now").await);
+        refused(legacy("cleo").await, 503, IN_ALL);
+        refused(modern("cleo", "now").await, 503, IN_ALL);
+        refused(modern("cleo", "told").await, 503, IN_ALL);
+        assert_eq!(*faults.lock().unwrap(), [429, 429, 429, 503, 503, 503]);
+        assert_eq!(server.open_tasks(), 4);
     });
 }

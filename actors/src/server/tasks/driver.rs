@@ -334,7 +334,7 @@ impl Driver {
             return true;
         };
         tracing::error!(%error, id = %self.seat.live.key().told(), "a task could not be written down");
-        !matches!(error, TaskStoreError::Full)
+        !error.is_full()
     }
 
     /// Tells everybody how the task stands.

@@ -23,10 +23,11 @@ use crate::{
     },
     server::{
         Handling, Inner, McpServer,
+        answer::{Answer, Members},
         dispatch::Call,
         pages::{Item, ListKind},
         prepare::prepare_waiting,
-        running::{Answer, Job, Members, Running},
+        running::{Job, Running},
         stream::Outlet,
     },
     wire::{
@@ -184,7 +185,7 @@ pub(in crate::server) fn cancel(server: &McpServer, call: Call<'_>) -> Handling 
             return Ok(Members::default());
         }
         if !cancelled {
-            return Err(invalid("the task has ended"));
+            return Err(invalid("the task has ended").into());
         }
         Ok(wire::found(&named.now().await?.task))
     })
@@ -203,14 +204,15 @@ pub(in crate::server) fn update(server: &McpServer, call: Call<'_>) -> Handling 
     run(server, &call, async move {
         let Some(live) = &named.live else {
             // Nobody is there to hear an answer, but the task is known.
-            return named.stored().await.map(|_| Members::default());
+            named.stored().await?;
+            return Ok(Members::default());
         };
         let (done, taken) = oneshot::channel();
         live.tell(Command::Answer { answers, done }).await;
         match taken.await {
             Ok(Ok(())) => Ok(Members::default()),
-            Ok(Err(wrong)) => Err(RpcError::new(code::INVALID_PARAMS, wrong.to_string())),
-            Err(_) => Err(unknown()),
+            Ok(Err(wrong)) => Err(RpcError::new(code::INVALID_PARAMS, wrong.to_string()).into()),
+            Err(_) => Err(unknown().into()),
         }
     })
 }
@@ -228,7 +230,10 @@ pub(in crate::server) fn result(server: &McpServer, call: Call<'_>) -> Handling 
             Some(live) => until_over(live, client).await.ok_or_else(unknown),
             None => named.stored().await,
         };
-        Served::Done(record.and_then(|record| payload(&record.task)))
+        Served::Done(match record {
+            Ok(record) => payload(&record.task),
+            Err(error) => Err(error.into()),
+        })
     });
     prepared.wait(&server.0, &call, Job::Request(job))
 }
@@ -237,18 +242,18 @@ pub(in crate::server) fn result(server: &McpServer, call: Call<'_>) -> Handling 
 fn payload(task: &Task) -> Answer {
     match (task.end(), task.status()) {
         (Some(TaskEnd::Result { json, .. }), _) => Ok(wire::payload(task, json)),
-        (Some(TaskEnd::Error(error)), _) => Err(error.clone()),
+        (Some(TaskEnd::Error(error)), _) => Err(error.clone().into()),
         (None, TaskStatus::Cancelled) => {
             let why = task
                 .message()
                 .unwrap_or("the task was cancelled")
                 .to_owned();
-            Err(RpcError::new(code::SERVER_ERROR, why))
+            Err(RpcError::new(code::SERVER_ERROR, why).into())
         }
-        (None, _) => Err(RpcError::new(
-            code::INTERNAL_ERROR,
-            "the process that ran the task is gone",
-        )),
+        (None, _) => {
+            let why = "the process that ran the task is gone";
+            Err(RpcError::new(code::INTERNAL_ERROR, why).into())
+        }
     }
 }
 
@@ -273,8 +278,9 @@ pub(in crate::server) fn list(server: &McpServer, call: Call<'_>) -> Handling {
         };
         let items: Vec<Item> = listed.iter().map(item).collect();
         let items: Vec<&Item> = items.iter().collect();
-        inner
+        let page = inner
             .paging
-            .cut(LIST, &items, cursor.as_deref(), CacheHint::NONE)
+            .cut(LIST, &items, cursor.as_deref(), CacheHint::NONE);
+        Ok(page?)
     })
 }

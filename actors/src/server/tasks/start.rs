@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     gauge::measured,
-    handler::Served,
+    handler::{Served, Serving},
     machine::{era::Era, task::Task},
     ports::{
         clock::{Clock as _, SystemClock},
@@ -29,9 +29,11 @@ use crate::{
     registry::has_local_executor,
     server::{
         Entry, Handling, Inner, McpServer,
+        answer::{Answer, Members, Refusal},
+        busy::Busy,
         dispatch::Call,
         prepare::{NO_SESSION, Subject, base_cx, declared, prepare, wanted, with_sampling},
-        running::{Answer, Escalated, Job, Members, Running},
+        running::{Escalated, Job, Running},
         stream::{Outlet, task_sink},
         trace,
     },
@@ -191,7 +193,7 @@ pub(in crate::server) fn start(
         let error = RpcError::new(code::INTERNAL_ERROR, "no task can be run");
         return call.error(&error);
     }
-    let answer: LocalBoxFuture<'static, Served<Answer>> = Box::pin(async move {
+    let answer: Serving<Answer> = Box::pin(async move {
         let answer = has_begun(beginning.await);
         Served::Done(answer.map(|()| created))
     });
@@ -210,14 +212,25 @@ fn outcomes(live: &Live, entry: &Entry, cx: &ToolCx) -> Outcomes {
 
 fn has_begun(
     begun: Result<Result<(), TaskStoreError>, oneshot::error::RecvError>,
-) -> Result<(), RpcError> {
+) -> Result<(), Refusal> {
     let error = match begun {
         Ok(Ok(())) => return Ok(()),
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => "the task has not begun".to_owned(),
+        Ok(Err(error)) => error,
+        Err(_) => {
+            return Err(RpcError::new(code::INTERNAL_ERROR, "the task has not begun").into());
+        }
     };
     tracing::warn!(%error, "a task was refused");
-    Err(RpcError::new(code::INTERNAL_ERROR, error))
+    let refuse = |code: i64| RpcError::new(code, error.to_string());
+    Err(match error {
+        TaskStoreError::Full { retry_after } => {
+            Busy::new(503, refuse(code::OVERLOADED), retry_after).into()
+        }
+        TaskStoreError::OwnerFull { retry_after } => {
+            Busy::new(429, refuse(code::RATE_LIMITED), retry_after).into()
+        }
+        TaskStoreError::TimedOut | TaskStoreError::Failed(_) => refuse(code::INTERNAL_ERROR).into(),
+    })
 }
 
 /// The context of a function that is a task from its beginning.

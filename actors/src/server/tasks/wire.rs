@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::deliver::related;
 use crate::{
     machine::task::{Task, TaskEnd, TaskEra},
-    server::running::Members,
+    server::answer::Members,
     wire::{
         task::{RELATED_TASK, TaskStatus},
         time::iso8601,

@@ -1,6 +1,6 @@
 //! What a store in memory holds, and whose it is.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
 
@@ -35,6 +35,16 @@ pub(super) struct Kept {
 pub(super) struct Held {
     pub(super) tasks: usize,
     pub(super) bytes: usize,
+}
+
+/// What can be full.
+#[derive(Clone, Copy, Debug)]
+enum Bound {
+    All,
+    /// The half of one owner, or of all whom nobody can tell apart.
+    Owner,
+    /// The tasks of one caller or session.
+    Scope,
 }
 
 impl Held {
@@ -129,17 +139,34 @@ impl Tasks {
         }
     }
 
-    /// Tells whether there is room for more of a scope.
-    fn has_room(&self, scope: &TaskScope, more: Held, limits: MemoryTasksLimits) -> bool {
+    /// Gives what has no room for more of a scope.
+    fn full(&self, scope: &TaskScope, more: Held, limits: MemoryTasksLimits) -> Option<Bound> {
         let most = Held {
             tasks: limits.max_tasks,
             bytes: limits.max_bytes,
         };
         let owner = self.owners.get(&scope.owner).copied().unwrap_or_default();
         let own = self.scopes.get(scope).map_or(0, IndexMap::len);
-        self.all.fits(more, most)
-            && owner.fits(more, most.half())
-            && (!scope.is_bound() || own + more.tasks <= limits.max_per_owner)
+        if scope.is_bound() && own + more.tasks > limits.max_per_owner {
+            return Some(Bound::Scope);
+        }
+        if !owner.fits(more, most.half()) {
+            return Some(Bound::Owner);
+        }
+        (!self.all.fits(more, most)).then_some(Bound::All)
+    }
+
+    /// Gives when the next task within a bound is forgotten; none if that is never.
+    fn next_end(&self, bound: Bound, scope: &TaskScope) -> Option<u64> {
+        let within = |of: &TaskScope| match bound {
+            Bound::All => true,
+            Bound::Owner => of.owner == scope.owner,
+            Bound::Scope => of == scope,
+        };
+        let scopes = self.scopes.iter().filter(|(of, _)| within(of));
+        let kept = scopes.flat_map(|(_, tasks)| tasks.values());
+        let ends = kept.map(|kept| kept.record.task.expires_at());
+        ends.min().filter(|end| *end != u64::MAX)
     }
 
     /// Makes room for more of a scope, of tasks whose time is over. Those that have ended are kept as
@@ -151,12 +178,19 @@ impl Tasks {
         limits: MemoryTasksLimits,
         now: u64,
     ) -> Result<(), TaskStoreError> {
-        if self.has_room(scope, more, limits) {
+        if self.full(scope, more, limits).is_none() {
             return Ok(());
         }
         self.forget_expired(now);
-        let has_room = self.has_room(scope, more, limits);
-        has_room.then_some(()).ok_or(TaskStoreError::Full)
+        let Some(bound) = self.full(scope, more, limits) else {
+            return Ok(());
+        };
+        let end = self.next_end(bound, scope);
+        let retry_after = end.map(|end| Duration::from_millis(end.saturating_sub(now)));
+        Err(match bound {
+            Bound::All => TaskStoreError::Full { retry_after },
+            Bound::Owner | Bound::Scope => TaskStoreError::OwnerFull { retry_after },
+        })
     }
 }
 
