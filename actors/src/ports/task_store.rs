@@ -34,6 +34,8 @@ impl TaskScope {
 pub struct TaskRecord {
     /// Whom it belongs to.
     pub scope: TaskScope,
+    /// The name of its tool, whose scopes are asked of whoever reads the result.
+    pub tool: Arc<str>,
     /// The task.
     pub task: Task,
 }

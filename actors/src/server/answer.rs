@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::busy::Busy;
+use super::{Response, busy::Busy};
 use crate::wire::{cache::CacheHint, jsonrpc::RpcError};
 
 /// A result other than a tool's.
@@ -24,6 +24,8 @@ pub(super) enum Refusal {
     Error(RpcError),
     /// There is no room for it now.
     Busy(Busy),
+    /// Its caller lacks a scope.
+    Denied(Box<Response>),
 }
 
 impl From<RpcError> for Refusal {

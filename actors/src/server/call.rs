@@ -29,7 +29,7 @@ pub(super) fn tools_call(server: &McpServer, call: Call<'_>) -> Handling {
     let Some(entry) = server.0.tools.get(name) else {
         return call.error(&invalid(format!("Tool {name} not found")));
     };
-    if let Some(response) = server.step_up(entry, &call.options) {
+    if let Some(response) = server.0.step_up(entry, &call.options) {
         return response.into();
     }
     let arguments = call.params.arguments.map_or("{}", RawValue::get);

@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::LocalBoxFuture;
 
-use super::{Entry, Handling, McpServer, McpServerBuilder, Options, Response, ServerError};
+use super::{Entry, Handling, Inner, McpServer, McpServerBuilder, Options, Response, ServerError};
 use crate::{
     gauge,
     machine::{
@@ -173,16 +173,28 @@ impl McpServer {
             Handling::lasting(&self.0, handled)
         }
     }
+}
 
+impl Inner {
     /// Looks at the scopes of a tool: gives the refusal.
     pub(super) fn step_up(&self, entry: &Entry, options: &Options) -> Option<Response> {
+        self.lacks_scopes(entry, options).map(denied)
+    }
+
+    /// Tells whether a caller has the scopes of a tool; a tool that is not there has none that
+    /// anybody could have.
+    pub(super) fn has_scopes(&self, tool: &str, options: &Options) -> bool {
+        let entry = self.tools.get(tool);
+        entry.is_some_and(|entry| self.lacks_scopes(entry, options).is_none())
+    }
+
+    fn lacks_scopes(&self, entry: &Entry, options: &Options) -> Option<Denial> {
         let scopes = entry.tool.scopes();
         if scopes.is_empty() || options.trusted {
             return None;
         }
         let caller = options.auth.as_deref();
-        let looked_at = self.0.gate.bearer.step_up(caller, scopes);
-        looked_at.err().map(denied)
+        self.gate.bearer.step_up(caller, scopes).err()
     }
 }
 

@@ -311,6 +311,10 @@ impl Running {
             Served::Done(Ok(members)) => return End::done(self.plain_writer().members(members)),
             Served::Done(Err(Refusal::Error(error))) => error,
             Served::Done(Err(Refusal::Busy(busy))) => return self.busy(&busy),
+            Served::Done(Err(Refusal::Denied(response))) => {
+                let outcome = AuditOutcome::of(&response);
+                return End(*response, outcome);
+            }
             Served::Failed(error) => match self.refusal(&error) {
                 Some(refusal) => return refusal,
                 None if error.is_panic() => internal("the request failed".to_owned()),

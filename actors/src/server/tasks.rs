@@ -153,7 +153,7 @@ pub(super) fn scope(call: &Call<'_>) -> TaskScope {
     }
 }
 
-/// Gives the keys of those tasks that a request can reach.
+/// Gives the keys of those tasks whose results a request may read.
 pub(super) fn reachable(server: &Inner, call: &Call<'_>, ids: &[String]) -> Vec<TaskKey> {
     let Some(tasks) = server.tasks.as_ref().filter(|tasks| tasks.extension) else {
         return Vec::new();
@@ -163,7 +163,11 @@ pub(super) fn reachable(server: &Inner, call: &Call<'_>, ids: &[String]) -> Vec<
         scope: scope.clone(),
         id: TaskId::from(id.as_str()),
     });
-    keys.filter(|key| tasks.live.get(key).is_some()).collect()
+    let readable = |key: &TaskKey| {
+        let live = tasks.live.get(key);
+        live.is_some_and(|live| server.has_scopes(&live.record().tool, &call.options))
+    };
+    keys.filter(readable).collect()
 }
 
 /// Refuses a client of 2026 that has not declared the extension.

@@ -190,6 +190,7 @@ mod tests {
     fn record(owner: &str, id: &str, now: u64) -> Arc<TaskRecord> {
         Arc::new(TaskRecord {
             scope: scope(owner),
+            tool: Arc::from("tool"),
             task: Task::new(TaskId::from(id), TaskEra::Core, now, 1_000, 100),
         })
     }

@@ -10,10 +10,10 @@ use roscius::{
 };
 use serde_json::{Value, json};
 
-pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs a test on a system of its own whose time passes only when it is told to.
-pub(super) fn paused<T>(test: impl Future<Output = T>) -> T {
+pub(crate) fn paused<T>(test: impl Future<Output = T>) -> T {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -25,14 +25,19 @@ pub(super) fn paused<T>(test: impl Future<Output = T>) -> T {
 }
 
 /// Lets everything run that does not wait for time to pass.
-pub(super) async fn settle() {
+pub(crate) async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
     }
 }
 
+pub(crate) async fn advance(time: Duration) {
+    tokio::time::advance(time).await;
+    settle().await;
+}
+
 /// Sends a request of 2025-11-25.
-pub(super) fn legacy(
+pub(crate) fn legacy(
     server: &McpServer,
     method: &str,
     params: Value,
@@ -42,7 +47,7 @@ pub(super) fn legacy(
 }
 
 /// Sends a request of 2025-11-25 as somebody, with parameters as they stand on the wire.
-pub(super) fn legacy_as(
+pub(crate) fn legacy_as(
     server: &McpServer,
     caller: Options,
     method: &str,
@@ -57,7 +62,7 @@ pub(super) fn legacy_as(
 }
 
 /// Sends a request of 2026 whose client can handle tasks.
-pub(super) fn modern(
+pub(crate) fn modern(
     server: &McpServer,
     method: &str,
     params: Value,
@@ -67,7 +72,7 @@ pub(super) fn modern(
 }
 
 /// Sends a request of 2026 as somebody whose client can handle tasks.
-pub(super) fn modern_as(
+pub(crate) fn modern_as(
     server: &McpServer,
     caller: Options,
     method: &str,
@@ -93,19 +98,19 @@ pub(super) fn modern_as(
     server.handle(Request { head, body }, caller)
 }
 
-pub(super) fn text_of(response: Response) -> String {
+pub(crate) fn text_of(response: Response) -> String {
     match response.body {
         Body::Json(body) => String::from_utf8(body.to_vec()).unwrap(),
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) fn read(text: &str) -> Value {
+pub(crate) fn read(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
 /// Begins a task of 2026 and gives its id.
-pub(super) async fn begin(server: &McpServer, name: &str) -> Value {
+pub(crate) async fn begin(server: &McpServer, name: &str) -> Value {
     let params = json!({"name": name, "arguments": {}});
     let created = modern(server, "tools/call", params).await;
     assert_eq!(created["result"]["resultType"], "task", "{created}");

@@ -22,8 +22,8 @@ use crate::{
         task_store::{TaskRecord, TaskStoreError},
     },
     server::{
-        Handling, Inner, McpServer,
-        answer::{Answer, Members},
+        Handling, Inner, McpServer, Options, Response,
+        answer::{Answer, Members, Refusal},
         dispatch::Call,
         pages::{Item, ListKind},
         prepare::prepare_waiting,
@@ -61,13 +61,15 @@ fn failed(error: &TaskStoreError) -> RpcError {
 enum Refused {
     NoSuchMethod,
     Error(u16, RpcError),
+    Denied(Box<Response>),
 }
 
 impl Refused {
-    fn answer(&self, call: &Call<'_>) -> Handling {
+    fn answer(self, call: &Call<'_>) -> Handling {
         match self {
             Self::NoSuchMethod => call.not_found(),
-            Self::Error(status, error) => call.error_status(*status, error),
+            Self::Error(status, error) => call.error_status(status, &error),
+            Self::Denied(response) => (*response).into(),
         }
     }
 }
@@ -90,6 +92,8 @@ fn reach<'a>(server: &'a McpServer, call: &Call<'_>) -> Result<&'a Tasks, Refuse
 struct Named {
     server: Arc<Inner>,
     key: TaskKey,
+    /// Who reads its result, or has a part in it, and needs the scopes of its tool.
+    reader: Option<Options>,
     /// Its driver, if that is in this process.
     live: Option<Arc<Live>>,
 }
@@ -108,18 +112,49 @@ fn named(server: &McpServer, call: &Call<'_>) -> Result<Named, Refused> {
         live: tasks.live.get(&key),
         server: Arc::clone(&server.0),
         key,
+        reader: None,
     })
+}
+
+/// Finds the task whose result a request reads, or of which it becomes a part.
+fn readable(server: &McpServer, call: &Call<'_>) -> Result<Named, Refused> {
+    let mut named = named(server, call)?;
+    named.reader = Some(call.options.clone());
+    if let Some(live) = &named.live {
+        match named.check_scopes(&live.record()) {
+            Ok(()) => {}
+            Err(Refusal::Denied(response)) => return Err(Refused::Denied(response)),
+            Err(_) => return Err(Refused::Error(200, unknown())),
+        }
+    }
+    Ok(named)
 }
 
 impl Named {
     /// Gives what the store has of a task that no driver of this process has.
-    async fn stored(&self) -> Result<Arc<TaskRecord>, RpcError> {
+    async fn stored(&self) -> Result<Arc<TaskRecord>, Refusal> {
         let tasks = self.server.tasks.as_ref().ok_or_else(unknown)?;
         let found = tasks.store.get(&self.key.scope, &self.key.id).await;
-        found.map_err(|error| failed(&error))?.ok_or_else(unknown)
+        let record = found.map_err(|error| failed(&error))?;
+        let record = record.ok_or_else(unknown)?;
+        self.check_scopes(&record)?;
+        Ok(record)
     }
 
-    async fn now(&self) -> Result<Arc<TaskRecord>, RpcError> {
+    /// Looks at the scopes of the tool. The token that began the task had them; this one may be
+    /// another of the same caller.
+    fn check_scopes(&self, record: &TaskRecord) -> Result<(), Refusal> {
+        let Some(reader) = &self.reader else {
+            return Ok(());
+        };
+        let entry = self.server.tools.get(&*record.tool).ok_or_else(unknown)?;
+        match self.server.step_up(entry, reader) {
+            Some(response) => Err(Refusal::Denied(Box::new(response))),
+            None => Ok(()),
+        }
+    }
+
+    async fn now(&self) -> Result<Arc<TaskRecord>, Refusal> {
         match &self.live {
             Some(live) => Ok(live.record()),
             None => self.stored().await,
@@ -127,11 +162,11 @@ impl Named {
     }
 
     /// Cancels the task. Tells whether it had not ended before.
-    async fn cancel(&self) -> Result<bool, RpcError> {
+    async fn cancel(&self) -> Result<bool, Refusal> {
         if let Some(live) = &self.live {
             let (done, cancelled) = oneshot::channel();
             live.tell(Command::Cancel { done }).await;
-            return cancelled.await.map_err(|_| unknown());
+            return Ok(cancelled.await.map_err(|_| unknown())?);
         }
         // Its driver has gone with its process or its thread.
         let record = self.stored().await?;
@@ -160,7 +195,7 @@ where
 
 /// Serves `tasks/get`.
 pub(in crate::server) fn get(server: &McpServer, call: Call<'_>) -> Handling {
-    let named = match named(server, &call) {
+    let named = match readable(server, &call) {
         Ok(named) => named,
         Err(refused) => return refused.answer(&call),
     };
@@ -193,7 +228,7 @@ pub(in crate::server) fn cancel(server: &McpServer, call: Call<'_>) -> Handling 
 
 /// 2026: serves `tasks/update`.
 pub(in crate::server) fn update(server: &McpServer, call: Call<'_>) -> Handling {
-    let named = match named(server, &call) {
+    let named = match readable(server, &call) {
         Ok(named) => named,
         Err(refused) => return refused.answer(&call),
     };
@@ -219,7 +254,7 @@ pub(in crate::server) fn update(server: &McpServer, call: Call<'_>) -> Handling 
 
 /// 2025: serves `tasks/result`, which waits until the task has ended.
 pub(in crate::server) fn result(server: &McpServer, call: Call<'_>) -> Handling {
-    let named = match named(server, &call) {
+    let named = match readable(server, &call) {
         Ok(named) => named,
         Err(refused) => return refused.answer(&call),
     };
@@ -227,12 +262,14 @@ pub(in crate::server) fn result(server: &McpServer, call: Call<'_>) -> Handling 
     let client = call.session.clone().zip(prepared.lane.clone());
     let job: Serving<Answer> = Box::pin(async move {
         let record = match named.live.clone() {
-            Some(live) => until_over(live, client).await.ok_or_else(unknown),
+            Some(live) => until_over(live, client)
+                .await
+                .ok_or_else(|| unknown().into()),
             None => named.stored().await,
         };
         Served::Done(match record {
             Ok(record) => payload(&record.task),
-            Err(error) => Err(error.into()),
+            Err(refusal) => Err(refusal),
         })
     });
     prepared.wait(&server.0, &call, Job::Request(job))
@@ -267,6 +304,7 @@ pub(in crate::server) fn list(server: &McpServer, call: Call<'_>) -> Handling {
         return call.not_found();
     }
     let cursor = call.params.cursor.as_deref().map(str::to_owned);
+    let options = call.options.clone();
     let inner = Arc::clone(&server.0);
     run(server, &call, async move {
         let tasks = inner.tasks.as_ref().ok_or_else(unknown)?;
@@ -274,7 +312,12 @@ pub(in crate::server) fn list(server: &McpServer, call: Call<'_>) -> Handling {
         let listed = listed.map_err(|error| failed(&error))?;
         let item = |record: &Arc<TaskRecord>| {
             let task = &record.task;
-            Item::new(task.id().as_str(), &wire::fields(task))
+            let mut fields = wire::fields(task);
+            if !inner.has_scopes(&record.tool, &options) {
+                // It can be the text of a failure.
+                fields.remove("statusMessage");
+            }
+            Item::new(task.id().as_str(), &fields)
         };
         let items: Vec<Item> = listed.iter().map(item).collect();
         let items: Vec<&Item> = items.iter().collect();

@@ -136,7 +136,7 @@ struct New {
     ends: Ends,
 }
 
-fn make(call: &Call<'_>, tasks: &Tasks, ttl: Duration) -> New {
+fn make(call: &Call<'_>, tasks: &Tasks, entry: &Entry, ttl: Duration) -> New {
     let scope = scope(call);
     let task = Task::new(
         TaskId::random(),
@@ -145,7 +145,11 @@ fn make(call: &Call<'_>, tasks: &Tasks, ttl: Duration) -> New {
         millis(ttl),
         tasks.limits.poll_interval_ms(),
     );
-    let (live, ends) = Live::new(Arc::new(TaskRecord { scope, task }));
+    let (live, ends) = Live::new(Arc::new(TaskRecord {
+        scope,
+        tool: Arc::from(entry.tool.name()),
+        task,
+    }));
     New { live, ends }
 }
 
@@ -165,7 +169,7 @@ pub(in crate::server) fn start(
     let Some(tasks) = &server.0.tasks else {
         return call.not_found();
     };
-    let New { live, ends } = make(call, tasks, ttl);
+    let New { live, ends } = make(call, tasks, entry, ttl);
     let created = created(&live);
     let cancel = CancellationToken::new();
     let cx = match context(&server.0, call, &live, &cancel) {
@@ -269,7 +273,7 @@ pub(in crate::server) fn start_when_told(
     let Some(tasks) = &server.0.tasks else {
         return call.not_found();
     };
-    let New { live, ends } = make(call, tasks, ttl);
+    let New { live, ends } = make(call, tasks, entry, ttl);
     let asker = Arc::new(TaskAsker::new(&live, Arc::new(declared(call)), None));
     let begun = asker.begun().clone();
     let subject = Subject {
