@@ -50,7 +50,7 @@ use self::{
     resources::Resources, tasks::Tasks,
 };
 pub use self::{
-    audit::{Audit, AuditOutcome, RefusedBy},
+    audit::{Audit, AuditOutcome, RefusedBy, TaskEnding},
     builder::McpServerBuilder,
     caching::Cached,
     changes::Changes,

@@ -5,6 +5,7 @@ mod egress;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod rate;
+mod task_audit;
 
 use roscius::{
     prelude::*,

@@ -13,8 +13,19 @@ pub(super) struct Members {
     /// 2026: how long the client may keep it.
     pub(super) cache: Option<CacheHint>,
     pub(super) meta: Option<Map<String, Value>>,
-    /// The result is a task that has begun.
-    pub(super) is_task: bool,
+    pub(super) kind: ResultKind,
+}
+
+/// What a result is, besides its members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ResultKind {
+    #[default]
+    Complete,
+    /// A task that has begun.
+    Task,
+    /// How a task stands, and nothing of what has come of it: clients ask every second, and nobody
+    /// has to account for that.
+    Poll,
 }
 
 /// Why a request has no result.

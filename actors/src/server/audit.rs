@@ -1,6 +1,12 @@
 //! Who called what, for whoever has to account for it.
 
-use std::{fmt, net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    net::IpAddr,
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
@@ -25,8 +31,10 @@ pub enum AuditOutcome {
     Done,
     /// The tool failed: its result says so.
     ToolError,
-    /// It goes on as a task, and was answered with that.
+    /// It goes on as a task, and was answered with that. The end of the task is told by itself.
     Task,
+    /// The task that it had become has ended.
+    TaskEnded(TaskEnding),
     /// The client was asked something first; its next request goes on from there.
     InputRequired,
     /// It was answered with a JSON-RPC error of this code.
@@ -35,6 +43,20 @@ pub enum AuditOutcome {
     Cancelled,
     /// It was refused before it ran.
     Refused(RefusedBy),
+}
+
+/// How a task has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskEnding {
+    /// With a result.
+    Completed,
+    /// The tool failed, or the server: with a result that says so, or with a JSON-RPC error.
+    Failed,
+    /// It was cancelled: by its client, or because its session or the server has ended.
+    Cancelled,
+    /// Its time was over while its function still ran.
+    Expired,
 }
 
 /// What refused a request.
@@ -55,7 +77,7 @@ impl AuditOutcome {
     /// Says it as spans and histograms do.
     pub(super) const fn ended(self) -> Ended {
         match self {
-            Self::Done | Self::Task | Self::InputRequired => Ended::Well,
+            Self::Done | Self::Task | Self::TaskEnded(_) | Self::InputRequired => Ended::Well,
             Self::Error(code) => Ended::Code(code),
             Self::ToolError => Ended::Otherwise(TOOL_ERROR),
             Self::Cancelled => Ended::Otherwise(CANCELLED),
@@ -96,11 +118,13 @@ pub struct Audit<'a> {
     pub name: &'a str,
     /// The id of the request as JSON text.
     pub id: &'a str,
+    /// The task that the request has become: its id, or the beginning of it if nobody has signed in.
+    pub task: Option<&'a str>,
     /// What may be told of the arguments; see [`McpServerBuilder::audit_arguments`].
     pub arguments: &'a Value,
     /// What became of the request.
     pub outcome: AuditOutcome,
-    /// How long it took until then.
+    /// How long it took until then; how long the task took, of one that has ended.
     pub took: Duration,
 }
 
@@ -131,8 +155,9 @@ impl AuditSettings {
 impl McpServerBuilder {
     /// Calls a function once for each request that names a tool, a prompt or a resource, when it
     /// has been answered or can be answered no more: `tools/call`, `prompts/get`, `resources/read`,
-    /// subscriptions, completions, skills and changes of tasks, by whatever way they came. Also once for each request
-    /// that the gate refuses, of which nothing else is known.
+    /// subscriptions, completions, skills, and what changes a task or reads its result, by whatever way
+    /// they came. Once more for each call that has become a task, when that has ended. Also once for
+    /// each request that the gate refuses, of which nothing else is known.
     ///
     /// A call that asks its client in 2026 is several requests. The function runs on the thread of
     /// the request and must not block. If it panics, the panic ends there.
@@ -184,6 +209,8 @@ pub(super) struct AuditRecord {
     name: String,
     id: String,
     arguments: Value,
+    /// The task that it has become.
+    task: OnceLock<String>,
 }
 
 impl AuditRecord {
@@ -217,7 +244,14 @@ impl AuditRecord {
             name: cut(&name, MAX_NAME_BYTES).to_owned(),
             id: cut(id, MAX_ID_BYTES).to_owned(),
             arguments: hook.redaction.tell(arguments, schema),
+            task: OnceLock::new(),
         })
+    }
+
+    /// Notes the task that the request has become.
+    pub(super) fn set_task(&self, id: &str) {
+        // A call becomes one task.
+        let _ = self.task.set(id.to_owned());
     }
 
     pub(super) fn tell(&self, server: &Inner, outcome: AuditOutcome, took: Duration) {
@@ -229,6 +263,7 @@ impl AuditRecord {
             method: self.method,
             name: &self.name,
             id: &self.id,
+            task: self.task.get().map(String::as_str),
             arguments: &self.arguments,
             outcome,
             took,
@@ -262,6 +297,7 @@ impl Inner {
             method: "",
             name: "",
             id: "",
+            task: None,
             arguments: &Value::Null,
             outcome: AuditOutcome::Refused(RefusedBy::Gate),
             took: Duration::ZERO,

@@ -7,8 +7,8 @@ use tracing::Span;
 
 use super::{
     Handling, Inner, McpServer, Options, OutputShape, Reply, Response, Sessions,
-    answer::Members,
-    audit::AuditOutcome,
+    answer::{Members, ResultKind},
+    audit::{AuditOutcome, AuditRecord},
     memory,
     methods::{self, MethodDef},
     observation::Observation,
@@ -46,6 +46,8 @@ pub(super) struct Call<'a> {
     /// 2025, on a server that keeps sessions.
     pub(super) session: Option<Arc<Session>>,
     pub(super) span: Span,
+    /// What is told of it, if anybody wants to hear.
+    pub(super) audit: Option<Arc<AuditRecord>>,
 }
 
 impl Call<'_> {
@@ -82,7 +84,13 @@ impl Call<'_> {
             shape: OutputShape::default(),
             id: Some(self.id),
         };
-        Response::json(200, writer.members(members)).into()
+        let is_poll = members.kind == ResultKind::Poll;
+        let handling = Handling::from(Response::json(200, writer.members(members)));
+        if is_poll {
+            handling.unaudited()
+        } else {
+            handling
+        }
     }
 
     pub(super) fn not_found(&self) -> Handling {
@@ -217,6 +225,7 @@ impl McpServer {
         let method = methods::find(&message.method);
         gauge::request(method.map(|method| method.name), era.is_modern());
         let observation = Observation::begin(&self.0, method, (id.get(), era, params), &options);
+        let audit = observation.as_deref().and_then(Observation::audit);
         let mut call = Call {
             id: id.get(),
             era,
@@ -226,6 +235,7 @@ impl McpServer {
             streams,
             session: None,
             span: Span::none(),
+            audit: audit.cloned(),
         };
         let span = trace::request(&message.method, method, &call);
         call.span = span.clone();

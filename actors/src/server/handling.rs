@@ -29,6 +29,8 @@ pub struct Handling {
     state: State,
     /// A response is a stream, even if it is all that the stream carries.
     as_events: bool,
+    /// Nobody has to account for it.
+    unaudited: bool,
 }
 
 enum State {
@@ -43,6 +45,7 @@ impl Handling {
         Self {
             state,
             as_events: false,
+            unaudited: false,
         }
     }
 
@@ -92,8 +95,17 @@ impl Handling {
         self
     }
 
+    /// Leaves the request out of the audit.
+    pub(super) const fn unaudited(mut self) -> Self {
+        self.unaudited = true;
+        self
+    }
+
     /// Lets the end of the request be told.
-    pub(super) fn observed(mut self, observation: Box<Observation>) -> Self {
+    pub(super) fn observed(mut self, mut observation: Box<Observation>) -> Self {
+        if self.unaudited {
+            observation.leave_out();
+        }
         self.state = match self.state {
             State::Ready(response) => {
                 observation.end(AuditOutcome::of(&response));

@@ -63,14 +63,16 @@ const METHODS: [MethodDef; 23] = [
     both("skills/list", skills::list),
     both("skills/get", skills::get).about(Subject::Uri),
     both("resources/directory/read", skills::children).about(Subject::Uri),
-    both("tasks/get", tasks::get).mirrors(Mirror::TaskId),
+    both("tasks/get", tasks::get)
+        .about(Subject::Task)
+        .mirrors(Mirror::TaskId),
     both("tasks/cancel", tasks::cancel)
         .about(Subject::Task)
         .mirrors(Mirror::TaskId),
     modern("tasks/update", tasks::update)
         .about(Subject::Task)
         .mirrors(Mirror::TaskId),
-    legacy("tasks/result", tasks::result),
+    legacy("tasks/result", tasks::result).about(Subject::Task),
     legacy("tasks/list", tasks::list),
     modern("server/discover", discover),
     legacy("initialize", initialize),

@@ -23,7 +23,7 @@ pub(super) struct Observation {
     started: Instant,
     timer: Timer,
     /// None if the audit does not want to hear of it.
-    audit: Option<AuditRecord>,
+    audit: Option<Arc<AuditRecord>>,
     ended: bool,
 }
 
@@ -46,9 +46,19 @@ impl Observation {
             server: Arc::clone(server),
             started: Instant::now(),
             timer: Timer::request(|| trace::operation(server, method, era, params)),
-            audit,
+            audit: audit.map(Arc::new),
             ended: false,
         }))
+    }
+
+    /// Gives what is known of the request, if the audit wants to hear of it.
+    pub(super) const fn audit(&self) -> Option<&Arc<AuditRecord>> {
+        self.audit.as_ref()
+    }
+
+    /// Leaves the request out of the audit.
+    pub(super) fn leave_out(&mut self) {
+        self.audit = None;
     }
 
     /// Tells the end.

@@ -74,7 +74,7 @@ impl Paging {
             text: members(kind, modern, next.as_deref()),
             cache: Some(cache),
             meta: None,
-            is_task: false,
+            ..Members::default()
         })
     }
 }

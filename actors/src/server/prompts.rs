@@ -151,7 +151,7 @@ fn answer(prompt: Prompt, rendering: Serving<GetPromptResult>) -> Serving<Answer
             text,
             cache: None,
             meta: result.meta.take(),
-            is_task: false,
+            ..Members::default()
         }))
     })
 }

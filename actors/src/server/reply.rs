@@ -4,7 +4,11 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{OutputShape, Response, answer::Members, listing::Listings};
+use super::{
+    OutputShape, Response,
+    answer::{Members, ResultKind},
+    listing::Listings,
+};
 use crate::{
     gauge,
     machine::era::Era,
@@ -198,9 +202,12 @@ impl ResultWriter<'_> {
             text,
             cache,
             meta,
-            is_task,
+            kind,
         } = members;
-        let kind = if is_task { "task" } else { "complete" };
+        let kind = match kind {
+            ResultKind::Task => "task",
+            ResultKind::Complete | ResultKind::Poll => "complete",
+        };
         let mut out = self.begin(text.len() + 64, kind);
         if text.is_empty() && self.era.is_modern() {
             // Nothing follows the comma: the result only says that it is one.

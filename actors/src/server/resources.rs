@@ -263,7 +263,7 @@ fn answer(
             text: format!("\"contents\":{contents}"),
             cache: Some(hint.unwrap_or_else(|| server.caching.get(Cached::Reads))),
             meta: output.meta,
-            is_task: false,
+            ..Members::default()
         }))
     })
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOw
 
 use super::{
     Inner, OutputShape, Response,
-    answer::{Answer, Refusal},
+    answer::{Answer, Refusal, ResultKind},
     audit::AuditOutcome,
     busy::Busy,
     dispatch::Call,
@@ -304,11 +304,18 @@ impl Running {
     fn end_request(&mut self, served: Served<Answer>) -> End {
         let internal = |message: String| RpcError::new(code::INTERNAL_ERROR, message);
         let error = match served {
-            Served::Done(Ok(members)) if members.is_task => {
+            Served::Done(Ok(members)) if members.kind == ResultKind::Task => {
                 let task = self.plain_writer().members(members);
                 return End::new(200, task, AuditOutcome::Task);
             }
-            Served::Done(Ok(members)) => return End::done(self.plain_writer().members(members)),
+            Served::Done(Ok(members)) => {
+                if members.kind == ResultKind::Poll
+                    && let Some(observation) = &mut self.observation
+                {
+                    observation.leave_out();
+                }
+                return End::done(self.plain_writer().members(members));
+            }
             Served::Done(Err(Refusal::Error(error))) => error,
             Served::Done(Err(Refusal::Busy(busy))) => return self.busy(&busy),
             Served::Done(Err(Refusal::Denied(response))) => {

@@ -72,7 +72,7 @@ pub(super) fn get(server: &McpServer, call: Call<'_>) -> Handling {
         text: format!("\"skill\":{skill}"),
         cache: Some(server.0.caching.get(Cached::Skills)),
         meta: None,
-        is_task: false,
+        ..Members::default()
     };
     call.members(&server.0, members)
 }
@@ -113,7 +113,7 @@ pub(super) fn read(server: &McpServer, uri: &str) -> Option<Members> {
         text: format!("\"contents\":{contents}"),
         cache: Some(server.0.caching.get(Cached::Reads)),
         meta: None,
-        is_task: false,
+        ..Members::default()
     })
 }
 

@@ -17,6 +17,7 @@ mod seat;
 mod settings;
 mod start;
 mod store;
+mod trail;
 mod wire;
 
 use std::{

@@ -464,7 +464,7 @@ fn an_audit_that_panics_harms_nobody() {
 
 // G5, G23
 #[test]
-fn a_call_that_goes_on_as_a_task_is_told_when_it_begins_and_so_is_what_changes_it() {
+fn a_call_that_goes_on_as_a_task_is_told_when_it_begins_and_ends_and_so_is_what_changes_it() {
     let trail = Trail::default();
     let open = Arc::new(Notify::new());
     let server = builder(&trail, &open)
@@ -482,9 +482,10 @@ fn a_call_that_goes_on_as_a_task_is_told_when_it_begins_and_so_is_what_changes_i
     ask(legacy(2, "tasks/get", json!({"taskId": id})));
     ask(legacy(3, "tasks/cancel", json!({"taskId": id})));
     assert_eq!(
-        trail.settled(2),
+        trail.settled(3),
         [
             "tools/call later 1 Task".to_owned(),
+            "tools/call later 1 TaskEnded(Cancelled)".to_owned(),
             // Whoever knows all of the id has the task.
             format!("tasks/cancel {}… 3 Done", &id[..8])
         ]

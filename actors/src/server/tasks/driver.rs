@@ -15,6 +15,7 @@ use super::{
     live::{Answered, Command, Ends, Live},
     outcome::Outcomes,
     seat::Seat,
+    trail::Trail,
     wire,
 };
 use crate::{
@@ -24,13 +25,21 @@ use crate::{
         clock::{Clock as _, SystemClock},
         task_store::{TaskRecord, TaskStoreError},
     },
-    server::{Inner, drain::InFlight, reply},
+    server::{
+        Inner,
+        audit::{AuditRecord, TaskEnding},
+        drain::InFlight,
+        reply,
+    },
     session::{CallGuard, Changed, Session},
     tool::{InputError, Question, ToolOutcome, fits},
     wire::task::STATUS_NOTIFICATION,
 };
 
 const SHUTTING_DOWN: &str = "the server is shutting down";
+const NOT_KEPT: &str = "the task is not kept any longer";
+/// Why a task is cancelled that its client does not want.
+pub(super) const BY_CLIENT: &str = "the client has cancelled the task";
 /// What comes of a result or a question that the store has no room for.
 const NO_ROOM: &str = "the server keeps too much of its tasks: try again later";
 
@@ -49,6 +58,7 @@ pub(super) struct Plan {
     pub(super) cancel: CancellationToken,
     pub(super) outcomes: Outcomes,
     pub(super) session: Option<Arc<Session>>,
+    pub(super) audit: Option<Arc<AuditRecord>>,
 }
 
 /// Drives one task.
@@ -68,6 +78,9 @@ pub(super) struct Driver {
     ending: CancellationToken,
     /// The task counts as a call while its function runs.
     working: Option<InFlight>,
+    audit: Option<Arc<AuditRecord>>,
+    /// Of a task that has begun.
+    trail: Option<Trail>,
 }
 
 /// A question that is open.
@@ -87,7 +100,7 @@ enum Step {
     Done(ToolOutcome),
     Told(Command),
     Stop(&'static str),
-    Forget,
+    Expired,
 }
 
 impl Driver {
@@ -112,6 +125,8 @@ impl Driver {
             in_session,
             ending,
             working: Some(InFlight::new(server)),
+            audit: plan.audit,
+            trail: None,
         }
     }
 
@@ -127,9 +142,14 @@ impl Driver {
         if is_kept {
             let live = &self.seat.live;
             tasks.live.insert(live.key().clone(), Arc::clone(live));
+            if let Some(audit) = &self.audit {
+                audit.set_task(&live.key().told());
+            }
         }
         // Without a client that knows its id the task would be of no use.
         if begun.send(kept).is_ok() && is_kept {
+            let audit = self.audit.take();
+            self.trail = audit.map(|audit| Trail::begin(&server, audit));
             self.work(tasks, work).await;
             self.keep(tasks).await;
         }
@@ -146,19 +166,18 @@ impl Driver {
         let step = loop {
             let step = tokio::select! {
                 biased;
-                () = ending.cancelled() => Step::Forget,
+                () = ending.cancelled() => Step::Stop(NOT_KEPT),
                 () = server.work.closing().cancelled() => Step::Stop(SHUTTING_DOWN),
-                () = sleep_until(self.expires) => Step::Forget,
-                command = self.ends.commands.recv() => command.map_or(Step::Forget, Step::Told),
+                () = sleep_until(self.expires) => Step::Expired,
+                command = self.ends.commands.recv() => command.map_or(Step::Stop(NOT_KEPT), Step::Told),
                 outcome = &mut work => Step::Done(outcome),
             };
             match step {
                 Step::Told(Command::Cancel { done }) => {
-                    self.cancel("the client has cancelled the task", tasks)
-                        .await;
+                    self.cancel(BY_CLIENT, TaskEnding::Cancelled, tasks).await;
                     // Nobody waits for the answer if its request has ended.
                     let _ = done.send(true);
-                    break Step::Forget;
+                    break Step::Stop(BY_CLIENT);
                 }
                 Step::Told(command) => {
                     self.handle(command, tasks).await;
@@ -171,9 +190,9 @@ impl Driver {
             Step::Done(outcome) => {
                 self.finish(outcome, tasks).await;
             }
-            Step::Stop(reason) => self.cancel(reason, tasks).await,
-            Step::Forget | Step::Told(_) => {
-                self.cancel("the task is not kept any longer", tasks).await;
+            Step::Stop(reason) => self.cancel(reason, TaskEnding::Cancelled, tasks).await,
+            Step::Expired | Step::Told(_) => {
+                self.cancel(NOT_KEPT, TaskEnding::Expired, tasks).await;
             }
         }
         drop(work);
@@ -219,12 +238,20 @@ impl Driver {
         }
         count(&end);
         self.tell();
+        self.account(ending(&end));
     }
 
-    async fn cancel(&mut self, reason: &str, tasks: &Tasks) {
+    async fn cancel(&mut self, reason: &str, ending: TaskEnding, tasks: &Tasks) {
         self.cancel.cancel();
         if self.record.task.cancel(reason, now()) {
             self.publish(tasks).await;
+            self.account(ending);
+        }
+    }
+
+    fn account(&mut self, ending: TaskEnding) {
+        if let Some(trail) = &mut self.trail {
+            trail.tell(ending);
         }
     }
 
@@ -358,6 +385,16 @@ impl Driver {
                 }
             }
         }
+    }
+}
+
+/// Says what an audit tells of an end. It knows no eras: a tool that failed has failed.
+const fn ending(end: &TaskEnd) -> TaskEnding {
+    match end {
+        TaskEnd::Result {
+            is_error: false, ..
+        } => TaskEnding::Completed,
+        TaskEnd::Result { is_error: true, .. } | TaskEnd::Error(_) => TaskEnding::Failed,
     }
 }
 

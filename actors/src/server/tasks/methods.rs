@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use super::{
     Tasks,
     deliver::until_over,
+    driver::BY_CLIENT,
     live::{Command, Live, TaskKey},
     require_extension, scope, wire,
 };
@@ -15,7 +16,7 @@ use crate::{
     handler::{Served, Serving},
     machine::{
         era::Era,
-        task::{Task, TaskEnd},
+        task::{Task, TaskEnd, TaskEra},
     },
     ports::{
         clock::{Clock as _, SystemClock},
@@ -23,7 +24,7 @@ use crate::{
     },
     server::{
         Handling, Inner, McpServer, Options, Response,
-        answer::{Answer, Members, Refusal},
+        answer::{Answer, Members, Refusal, ResultKind},
         dispatch::Call,
         pages::{Item, ListKind},
         prepare::prepare_waiting,
@@ -172,7 +173,7 @@ impl Named {
         let record = self.stored().await?;
         let mut lost = TaskRecord::clone(&record);
         let now = SystemClock.now_ms();
-        if !lost.task.cancel("the client has cancelled the task", now) {
+        if !lost.task.cancel(BY_CLIENT, now) {
             return Ok(false);
         }
         if let Some(tasks) = &self.server.tasks {
@@ -200,11 +201,20 @@ pub(in crate::server) fn get(server: &McpServer, call: Call<'_>) -> Handling {
         Err(refused) => return refused.answer(&call),
     };
     if let Some(live) = &named.live {
-        return call.members(&server.0, wire::found(&live.record().task));
+        return call.members(&server.0, standing(&live.record().task));
     }
     run(server, &call, async move {
-        Ok(wire::found(&named.stored().await?.task))
+        Ok(standing(&named.stored().await?.task))
     })
+}
+
+/// Says how a task stands, and in 2026 what has come of it.
+fn standing(task: &Task) -> Members {
+    let mut members = wire::found(task);
+    if task.era() == TaskEra::Core || task.end().is_none() {
+        members.kind = ResultKind::Poll;
+    }
+    members
 }
 
 /// Serves `tasks/cancel`.

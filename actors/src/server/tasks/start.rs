@@ -183,6 +183,7 @@ pub(in crate::server) fn start(
         ttl,
         cancel,
         session: call.session.clone(),
+        audit: call.audit.clone(),
     };
     let driver = Driver::new(&server.0, tasks, plan);
     let (begun, beginning) = oneshot::channel();
@@ -292,6 +293,7 @@ pub(in crate::server) fn start_when_told(
         ttl,
         cancel: cx.cancelled().clone(),
         session: None,
+        audit: call.audit.clone(),
     };
     let guard = prepared.guard.take();
     let call_future = measured(entry.tool.name(), entry.tool.call(subject.arguments, cx));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use super::deliver::related;
 use crate::{
     machine::task::{Task, TaskEnd, TaskEra},
-    server::answer::Members,
+    server::answer::{Members, ResultKind},
     wire::{
         task::{RELATED_TASK, TaskStatus},
         time::iso8601,
@@ -69,7 +69,7 @@ pub(super) fn created(task: &Task) -> Members {
     }
     Members {
         text: text(fields),
-        is_task: true,
+        kind: ResultKind::Task,
         ..Members::default()
     }
 }
@@ -145,7 +145,7 @@ mod tests {
         let times = json!({"taskId": "t1", "status": "working", "createdAt": "1970-01-01T00:00:00.000Z", "lastUpdatedAt": "1970-01-01T00:00:00.000Z", "ttl": 60_000, "pollInterval": 500});
         assert_eq!(read(&core), json!({"task": times}));
         let extension = created(&task(TaskEra::Extension));
-        assert!(extension.is_task);
+        assert_eq!(extension.kind, ResultKind::Task);
         let flat = read(&extension);
         assert_eq!(
             (&flat["ttlMs"], &flat["pollIntervalMs"]),
