@@ -1,5 +1,6 @@
 //! What changes while a server runs, and who hears of it.
 
+mod listeners;
 mod queue;
 
 use std::{
@@ -7,33 +8,26 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 
-pub(super) use self::queue::Events;
-use self::queue::{Writer, queue};
+pub(super) use self::listeners::{Listeners, Subscription};
 use super::{
     Handling, Inner, McpServer, Response,
     dispatch::Call,
-    reply,
     stream::{EventStream, one_event},
     tasks::{self, Tasks},
 };
 use crate::{
-    machine::task::Task,
     session::Changed,
     wire::{
         http::Body,
         jsonrpc::{RpcError, code},
         mcp::{envelope::Obj, meta_key::SUBSCRIPTION_ID},
-        task::NOTIFICATION,
         uri_template::normalize,
     },
 };
 
-/// Listeners of one server at once; each holds a connection.
-const MAX_LISTENERS: usize = 16_384;
 /// Resources that one listener names.
 const MAX_RESOURCES: usize = 1_000;
 /// Tasks that one listener names.
@@ -162,26 +156,6 @@ impl McpServer {
     }
 }
 
-/// The 2026 clients that listen.
-#[derive(Default)]
-pub(super) struct Listeners(Mutex<Vec<Listener>>);
-
-struct Listener {
-    /// The id of the request.
-    id: Box<RawValue>,
-    filter: Filter,
-    events: Writer,
-}
-
-impl Listener {
-    /// Gives the result of the request, which ends its stream.
-    fn last(&self) -> Bytes {
-        let meta = json!({SUBSCRIPTION_ID: self.id});
-        let result = format!(r#"{{"resultType":"complete","_meta":{meta}}}"#);
-        one_event(&reply::result(self.id.get(), &[result.as_bytes()]))
-    }
-}
-
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Filter {
@@ -245,68 +219,6 @@ impl Filter {
     }
 }
 
-impl Listeners {
-    fn listeners(&self) -> MutexGuard<'_, Vec<Listener>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, id: Box<RawValue>, filter: Filter) -> Option<Events> {
-        let mut listeners = self.listeners();
-        listeners.retain(|listener| !listener.events.is_closed());
-        if listeners.len() >= MAX_LISTENERS {
-            return None;
-        }
-        let (writer, events) = queue();
-        listeners.push(Listener {
-            id,
-            filter,
-            events: writer,
-        });
-        Some(events)
-    }
-
-    fn tell(&self, change: Change<'_>) {
-        for listener in &*self.listeners() {
-            if !listener.filter.lets_through(change) {
-                continue;
-            }
-            let message = change.message(Some(&listener.id));
-            if !listener.events.tell(one_event(&message)) {
-                tracing::debug!("a notification was dropped");
-            }
-        }
-    }
-
-    /// Says how a task stands now, to those who listen to it. The stream of one that does not read
-    /// ends when too much waits: how a task has ended is not told again, so its client has to ask.
-    pub(super) fn tell_task(&self, key: &tasks::Key, task: &Task) {
-        let mut told = None;
-        for listener in &*self.listeners() {
-            if !listener.filter.tasks.contains(key) {
-                continue;
-            }
-            let params = told.get_or_insert_with(|| tasks::detailed(task));
-            let meta = json!({SUBSCRIPTION_ID: listener.id});
-            let message = format!(
-                r#"{{"jsonrpc":"2.0","method":"{NOTIFICATION}","params":{{{params},"_meta":{meta}}}}}"#
-            );
-            let message = one_event(message.as_bytes());
-            if !listener.events.tell_task(&key.id, message) {
-                tracing::debug!("the stream of a listener that does not read has ended");
-                listener.events.give_up(listener.last());
-            }
-        }
-    }
-
-    /// Ends all streams, each with the result of its request.
-    pub(super) fn end(&self) {
-        for listener in self.listeners().drain(..) {
-            let last = listener.last();
-            listener.events.end(last);
-        }
-    }
-}
-
 /// Serves `subscriptions/listen`.
 pub(super) fn listen(server: &McpServer, call: Call<'_>) -> Handling {
     let has_tasks = server.0.tasks.as_ref().is_some_and(Tasks::extension);
@@ -346,11 +258,11 @@ pub(super) fn listen(server: &McpServer, call: Call<'_>) -> Handling {
         "method": "notifications/subscriptions/acknowledged",
         "params": {"_meta": {SUBSCRIPTION_ID: id}, "notifications": honoured},
     });
-    let Some(events) = server.0.listeners.add(id, filter) else {
+    let Some(subscription) = server.0.listeners.add(id, filter) else {
         let error = RpcError::new(code::SERVER_ERROR, "too many clients listen");
         return call.error_status(503, &error);
     };
     let first = one_event(acknowledged.to_string().as_bytes());
-    let stream = EventStream::of_events(events, first, server.0.keep_alive);
+    let stream = EventStream::of_events(subscription, first, server.0.keep_alive);
     Response::new(200, Body::Stream(stream)).into()
 }

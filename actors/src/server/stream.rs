@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use self::pace::Pace;
-use super::{Response, changes::Events, running::Running, tasks::related};
+use super::{Response, changes::Subscription, running::Running, tasks::related};
 use crate::{
     gauge::{Kind, Open},
     session::{Changed, Lane, Reader, Session, page_done},
@@ -281,7 +281,7 @@ pub(super) enum Outlet {
     /// The stream of a session, which also carries questions.
     Lane(Reader),
     /// What a client listens to.
-    Events(Events),
+    Events(Subscription),
 }
 
 impl Outlet {
@@ -381,7 +381,7 @@ impl EventStream {
     }
 
     /// Streams what a client listens to.
-    pub(super) fn of_events(events: Events, first: Bytes, keep_alive: Duration) -> Self {
+    pub(super) fn of_events(events: Subscription, first: Bytes, keep_alive: Duration) -> Self {
         Self::new(None, Outlet::Events(events), first, keep_alive)
     }
 

@@ -102,9 +102,10 @@ impl Writer {
     }
 
     /// Ends the stream with an event, after what waits.
-    pub(super) fn end(self, last: Bytes) {
+    pub(super) fn end(&self, last: Bytes) {
         self.add(|waiting| {
             waiting.add(None, last);
+            waiting.ended = true;
             true
         });
     }
@@ -117,11 +118,6 @@ impl Writer {
             waiting.ended = true;
             true
         });
-    }
-
-    /// Tells whether nobody will read what is added.
-    pub(super) fn is_closed(&self) -> bool {
-        self.0.waiting().ended
     }
 
     fn add(&self, add: impl FnOnce(&mut Waiting) -> bool) -> bool {
@@ -146,11 +142,11 @@ impl Drop for Writer {
 }
 
 /// What a client listens to, in order.
-pub(in crate::server) struct Events(Arc<Queue>);
+pub(super) struct Events(Arc<Queue>);
 
 impl Events {
     /// Gives the next event; nothing when the stream has ended.
-    pub(in crate::server) fn poll(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+    pub(super) fn poll(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
         let mut waiting = self.0.waiting();
         if let Some(event) = waiting.events.pop_front() {
             waiting.bytes -= event.bytes.len();
@@ -221,7 +217,6 @@ mod tests {
         assert!(!writer.tell_task(&TaskId::from("4"), of(1, 0)));
         assert!(!writer.tell(of(1, 0)));
         writer.give_up(of(1, 1));
-        assert!(writer.is_closed());
         assert!(!writer.tell(of(1, 2)));
         drop(writer);
         assert_eq!(read(&events), [of(1, 1)]);
