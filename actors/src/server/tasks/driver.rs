@@ -1,9 +1,11 @@
 //! The future of a task: runs the function, answers to requests, forgets the task in the end.
 
+mod questions;
+
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep_until},
@@ -29,10 +31,9 @@ use crate::{
         Inner,
         audit::{AuditRecord, TaskEnding},
         drain::InFlight,
-        reply,
     },
     session::{CallGuard, Changed, Session},
-    tool::{InputError, Question, ToolOutcome, fits},
+    tool::{Question, ToolOutcome},
     wire::task::STATUS_NOTIFICATION,
 };
 
@@ -253,98 +254,6 @@ impl Driver {
         if let Some(trail) = &mut self.trail {
             trail.tell(ending);
         }
-    }
-
-    async fn handle(&mut self, command: Command, tasks: &Tasks) {
-        match command {
-            Command::Ask {
-                question,
-                opened,
-                answer,
-            } => {
-                let (key, request) = reply::request(&question);
-                let key = match self.record.task.ask(&key, request, now()) {
-                    Ok(key) => key,
-                    Err(refused) => {
-                        // A function that has gone needs no answer.
-                        let _ =
-                            opened.send(Err(InputError::Unavailable(refused.to_string().into())));
-                        return;
-                    }
-                };
-                if !self.write_down(tasks).await {
-                    self.record.task.close(&key, now());
-                    // A function that has gone needs no answer.
-                    let _ = opened.send(Err(InputError::Unavailable(NO_ROOM.into())));
-                    return;
-                }
-                self.open.insert(key.clone(), Open { question, answer });
-                self.tell();
-                if let Err(Ok(key)) = opened.send(Ok(key)) {
-                    self.close(&key, tasks).await;
-                }
-            }
-            Command::Withdraw { key } => self.close(&key, tasks).await,
-            Command::Settle { key, answer } => {
-                if let Some(open) = self.open.remove(&key) {
-                    // A function that has gone needs no answer.
-                    let _ = open.answer.send(answer);
-                    self.close(&key, tasks).await;
-                }
-            }
-            Command::Answer { answers, done } => {
-                let taken = self.answer(answers, tasks).await;
-                // Nobody waits for it if the request has ended.
-                let _ = done.send(taken);
-            }
-            Command::Cancel { done } => {
-                // The task has ended already.
-                let _ = done.send(false);
-            }
-        }
-    }
-
-    async fn close(&mut self, key: &str, tasks: &Tasks) {
-        self.open.remove(key);
-        if self.record.task.close(key, now()) {
-            self.publish(tasks).await;
-        }
-    }
-
-    /// Closes the questions that nobody waits for: a function can give up more at once than there
-    /// is room to say.
-    async fn close_given_up(&mut self, tasks: &Tasks) {
-        let open = self.open.iter();
-        let given_up = open.filter(|(_, open)| open.answer.is_closed());
-        let keys: Vec<String> = given_up.map(|(key, _)| key.clone()).collect();
-        for key in keys {
-            self.close(&key, tasks).await;
-        }
-    }
-
-    /// Takes the answers to open questions; those to others are ignored.
-    async fn answer(
-        &mut self,
-        answers: Map<String, Value>,
-        tasks: &Tasks,
-    ) -> Result<(), InputError> {
-        for (key, answer) in &answers {
-            if let Some(open) = self.open.get(key) {
-                fits(&open.question, key, answer)?;
-            }
-        }
-        let mut closed = false;
-        for (key, answer) in answers {
-            if let Some(open) = self.open.remove(&key) {
-                // A function that has gone needs no answer.
-                let _ = open.answer.send(Ok(answer));
-                closed |= self.record.task.close(&key, now());
-            }
-        }
-        if closed {
-            self.publish(tasks).await;
-        }
-        Ok(())
     }
 
     /// Writes the task down, then tells everybody.
