@@ -17,6 +17,8 @@ mod task_begins;
 mod task_faults;
 pub(crate) mod task_host;
 mod task_life;
+mod task_questions;
+mod task_results;
 mod task_scopes;
 mod task_stores;
 mod tasks_2025;

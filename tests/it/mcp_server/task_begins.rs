@@ -1,8 +1,11 @@
 //! Tools that say themselves when their task begins.
 
+use std::sync::{Arc, Mutex};
+
 use roscius::{
     ports::clock::{Clock as _, SystemClock},
     prelude::*,
+    server::TaskLimits,
     wire::time::iso8601,
 };
 use serde_json::{Value, json};
@@ -66,5 +69,36 @@ fn a_tool_that_begins_its_task_runs_as_one_without_saying_so_twice() {
             .collect();
         assert_eq!(support, ["optional", "required", "required"]);
         begin(&server, "alone").await;
+    });
+}
+
+#[test]
+fn a_function_whose_task_cannot_begin_is_told_to_stop() {
+    paused(async {
+        let heard = Arc::new(Mutex::new(None));
+        let seen = Arc::clone(&heard);
+        let server = McpServer::new("tasks", "1.0.0")
+            .tasks_extension(true)
+            .task_limits(TaskLimits::new().max_tasks(0))
+            .tool(
+                Tool::new("told", move |cx: ToolCx| {
+                    *seen.lock().unwrap() = Some(cx.cancelled().clone());
+                    async move {
+                        cx.begin_task();
+                        std::future::pending::<String>().await
+                    }
+                })
+                .task()
+                .begins_task(),
+            )
+            .build()
+            .unwrap();
+        let call = json!({"name": "told", "arguments": {}});
+        let refused = modern(&server, "tools/call", call).await;
+        assert_eq!(refused["error"]["code"], 429, "{refused}");
+        settle().await;
+        let token = heard.lock().unwrap().take().unwrap();
+        assert!(token.is_cancelled());
+        assert_eq!((server.open_tasks(), server.running_calls()), (0, 0));
     });
 }

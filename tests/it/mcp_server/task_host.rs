@@ -1,6 +1,6 @@
 //! A server with tasks in the process of the test, whose time passes only when it is told to.
 
-use std::{future::Future, time::Duration};
+use std::{collections::HashMap, future::Future, time::Duration};
 
 use actix::System;
 use roscius::{
@@ -8,7 +8,7 @@ use roscius::{
     server::{Handling, Response},
     wire::http::{Body, Head, Method, Request},
 };
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
@@ -42,8 +42,18 @@ pub(crate) fn legacy(
     method: &str,
     params: Value,
 ) -> impl Future<Output = Value> + use<> {
-    let answer = legacy_as(server, Options::new(), method, &params.to_string());
-    async move { read(&text_of(answer.await)) }
+    let answer = legacy_text(server, method, &params.to_string());
+    async move { read(&answer.await) }
+}
+
+/// Sends a request of 2025-11-25 and gives the answer as it stands on the wire.
+pub(crate) fn legacy_text(
+    server: &McpServer,
+    method: &str,
+    params: &str,
+) -> impl Future<Output = String> + use<> {
+    let answer = legacy_as(server, Options::new(), method, params);
+    async move { text_of(answer.await) }
 }
 
 /// Sends a request of 2025-11-25 as somebody, with parameters as they stand on the wire.
@@ -67,8 +77,19 @@ pub(crate) fn modern(
     method: &str,
     params: Value,
 ) -> impl Future<Output = Value> + use<> {
+    let answer = modern_text(server, method, params);
+    async move { read(&answer.await) }
+}
+
+/// Sends a request of 2026 whose client can handle tasks, and gives the answer as it stands on the
+/// wire.
+pub(crate) fn modern_text(
+    server: &McpServer,
+    method: &str,
+    params: Value,
+) -> impl Future<Output = String> + use<> {
     let answer = modern_as(server, Options::new(), method, params);
-    async move { read(&text_of(answer.await)) }
+    async move { text_of(answer.await) }
 }
 
 /// Sends a request of 2026 as somebody whose client can handle tasks.
@@ -115,4 +136,22 @@ pub(crate) async fn begin(server: &McpServer, name: &str) -> Value {
     let created = modern(server, "tools/call", params).await;
     assert_eq!(created["result"]["resultType"], "task", "{created}");
     created["result"]["taskId"].clone()
+}
+
+/// Begins a task of 2025-11-25 and gives its id.
+pub(crate) async fn begin_2025(server: &McpServer, name: &str, task: Value) -> Value {
+    let params = json!({"name": name, "arguments": {}, "task": task});
+    let created = legacy(server, "tools/call", params).await;
+    created["result"]["task"]["taskId"].clone()
+}
+
+/// Gives the result of a task of 2026 that has completed, as it stands on the wire.
+pub(crate) async fn result_of(server: &McpServer, id: &Value) -> Box<RawValue> {
+    settle().await;
+    let found = modern_text(server, "tasks/get", json!({"taskId": id})).await;
+    let members: HashMap<String, Box<RawValue>> = serde_json::from_str(&found).unwrap();
+    let task: HashMap<String, Box<RawValue>> =
+        serde_json::from_str(members["result"].get()).unwrap();
+    assert_eq!(task["status"].get(), r#""completed""#, "{found}");
+    task["result"].clone()
 }

@@ -1,43 +1,21 @@
 //! How long tasks live, with a clock that stands still, and how they end with their server.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use actix::System;
 use roscius::{
     machine::task::TaskEra,
     ports::task_store::{TaskScope, TaskStore as _},
     prelude::*,
-    server::{Response, TaskLimits},
+    server::TaskLimits,
     store::memory_tasks::MemoryTasks,
-    wire::http::{Body, Head, Method, Request},
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-const SECOND: Duration = Duration::from_secs(1);
-
-/// Runs a test on a system of its own whose time passes only when it is told to.
-fn paused<T>(test: impl Future<Output = T>) -> T {
-    let runtime = || {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .build()
-            .unwrap()
-    };
-    System::with_tokio_rt(runtime).block_on(test)
-}
-
-async fn settle() {
-    for _ in 0..20 {
-        tokio::task::yield_now().await;
-    }
-}
-
-async fn advance(time: Duration) {
-    tokio::time::advance(time).await;
-    settle().await;
-}
+use super::task_host::{
+    SECOND, advance, begin, begin_2025, legacy, legacy_text, modern, paused, read, result_of,
+    settle,
+};
 
 /// Notes when it is dropped.
 struct Dropped(Arc<Notify>);
@@ -69,31 +47,8 @@ fn server(gone: &Arc<Notify>, open: &Arc<Notify>) -> McpServer {
         .unwrap()
 }
 
-fn send(server: &McpServer, method: &str, params: Value) -> impl Future<Output = Value> + use<> {
-    let mut head = Head::new(Method::Post);
-    head.content_type = Some(b"application/json");
-    head.protocol_version = Some(b"2025-11-25");
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-    let body = body.as_bytes();
-    let handling = server.handle(Request { head, body }, Options::new());
-    async move { json_of(handling.await) }
-}
-
-fn json_of(response: Response) -> Value {
-    match response.body {
-        Body::Json(body) => serde_json::from_slice(&body).unwrap(),
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn begin(server: &McpServer, task: Value) -> Value {
-    let params = json!({"name": "wait", "arguments": {}, "task": task});
-    let created = send(server, "tools/call", params).await;
-    created["result"]["task"]["taskId"].clone()
-}
-
 async fn status(server: &McpServer, id: &Value) -> Value {
-    let task = send(server, "tasks/get", json!({"taskId": id})).await;
+    let task = legacy(server, "tasks/get", json!({"taskId": id})).await;
     match task.get("error") {
         Some(error) => error["code"].clone(),
         None => task["result"]["status"].clone(),
@@ -105,8 +60,8 @@ fn a_task_that_has_ended_is_kept_for_its_time_and_no_longer() {
     paused(async {
         let (gone, open) = (Arc::default(), Arc::default());
         let server = server(&gone, &open);
-        let default = begin(&server, json!({})).await;
-        let longer = begin(&server, json!({"ttl": 100_000})).await;
+        let default = begin_2025(&server, "wait", json!({})).await;
+        let longer = begin_2025(&server, "wait", json!({"ttl": 100_000})).await;
         open.notify_waiters();
         open.notify_waiters();
         settle().await;
@@ -128,8 +83,8 @@ fn a_task_that_still_runs_when_its_time_is_over_is_stopped() {
     paused(async {
         let (gone, open) = (Arc::new(Notify::new()), Arc::default());
         let server = server(&gone, &open);
-        let id = begin(&server, json!({"ttl": 10_000})).await;
-        let mut waits = Box::pin(send(&server, "tasks/result", json!({"taskId": id})));
+        let id = begin_2025(&server, "wait", json!({"ttl": 10_000})).await;
+        let mut waits = Box::pin(legacy(&server, "tasks/result", json!({"taskId": id})));
         assert!(futures_util::poll!(&mut waits).is_pending());
         advance(9 * SECOND).await;
         assert_eq!(status(&server, &id).await, "working");
@@ -146,14 +101,14 @@ fn a_task_outlives_the_request_that_began_it_and_the_one_that_waits() {
     paused(async {
         let (gone, open) = (Arc::default(), Arc::new(Notify::new()));
         let server = server(&gone, &open);
-        let id = begin(&server, json!({})).await;
-        let mut waits = Box::pin(send(&server, "tasks/result", json!({"taskId": id})));
+        let id = begin_2025(&server, "wait", json!({})).await;
+        let mut waits = Box::pin(legacy(&server, "tasks/result", json!({"taskId": id})));
         assert!(futures_util::poll!(&mut waits).is_pending());
         drop(waits);
         settle().await;
         assert_eq!(status(&server, &id).await, "working");
         open.notify_one();
-        let result = send(&server, "tasks/result", json!({"taskId": id})).await;
+        let result = legacy(&server, "tasks/result", json!({"taskId": id})).await;
         assert_eq!(result["result"]["content"][0]["text"], "waited");
     });
 }
@@ -163,13 +118,13 @@ fn a_drain_lets_tasks_end_then_cancels_them_and_leaves_nothing() {
     paused(async {
         let (gone, open) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let server = server(&gone, &open);
-        begin(&server, json!({})).await;
-        let waits = begin(&server, json!({})).await;
+        begin_2025(&server, "wait", json!({})).await;
+        let waits = begin_2025(&server, "wait", json!({})).await;
         open.notify_one();
         settle().await;
         gone.notified().await;
         assert_eq!((server.open_tasks(), server.running_calls()), (2, 1));
-        let result = send(&server, "tasks/result", json!({"taskId": waits}));
+        let result = legacy(&server, "tasks/result", json!({"taskId": waits}));
         let (result, ()) = tokio::join!(result, server.drain(5 * SECOND));
         assert!(result["error"]["code"].is_i64(), "{result}");
         gone.notified().await;
@@ -194,7 +149,7 @@ fn a_store_of_ones_own_hears_of_every_change_and_is_left_empty() {
             )
             .build()
             .unwrap();
-        let id = begin(&server, json!({})).await;
+        let id = begin_2025(&server, "wait", json!({})).await;
         let scope = TaskScope {
             owner: Owner::ANONYMOUS,
             session: None,
@@ -223,11 +178,65 @@ fn without_an_actix_system_tasks_live_on_a_thread_of_their_own() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let id = begin(&server, json!({})).await;
+        let id = begin_2025(&server, "wait", json!({})).await;
         open.notify_one();
-        let result = send(&server, "tasks/result", json!({"taskId": id})).await;
+        let result = legacy(&server, "tasks/result", json!({"taskId": id})).await;
         assert_eq!(result["result"]["content"][0]["text"], "waited");
         server.drain(10 * SECOND).await;
+        assert_eq!(server.open_tasks(), 0);
+    });
+}
+
+#[test]
+fn a_time_that_cannot_be_is_refused_and_an_odd_one_bounded() {
+    paused(async {
+        let server = McpServer::new("tasks", "1.0.0")
+            .tool(Tool::new("hi", || async { "hi" }).task())
+            .build()
+            .unwrap();
+        for (task, expected) in [
+            ("{}", json!(3_600_000)),
+            (r#"{"ttl":null}"#, json!(3_600_000)),
+            (r#"{"ttl":0}"#, json!(1_000)),
+            (r#"{"ttl":60000}"#, json!(60_000)),
+            (r#"{"ttl":60000.0}"#, json!(60_000)),
+            (r#"{"ttl":6e4}"#, json!(60_000)),
+            (r#"{"ttl":18446744073709551615}"#, json!(3_600_000)),
+            (r#"{"ttl":1e30}"#, json!(3_600_000)),
+            (r#"{"ttl":-1}"#, json!(-32602)),
+            (r#"{"ttl":1.5}"#, json!(-32602)),
+            (r#"{"ttl":"5"}"#, json!(-32602)),
+            ("true", json!(-32602)),
+            ("[]", json!(-32602)),
+        ] {
+            let params = format!(r#"{{"name":"hi","arguments":{{}},"task":{task}}}"#);
+            let reply = read(&legacy_text(&server, "tools/call", &params).await);
+            let got = match reply.get("error") {
+                Some(error) => &error["code"],
+                None => &reply["result"]["task"]["ttl"],
+            };
+            assert_eq!(*got, expected, "{task}: {reply}");
+        }
+    });
+}
+
+#[test]
+fn a_server_may_keep_its_tasks_for_ever() {
+    paused(async {
+        let limits = TaskLimits::new().ttl(Duration::MAX).max_ttl(Duration::MAX);
+        let server = McpServer::new("tasks", "1.0.0")
+            .tasks_extension(true)
+            .task_limits(limits)
+            .tool(Tool::new("hi", || async { "hi" }).task())
+            .build()
+            .unwrap();
+        let id = begin(&server, "hi").await;
+        let found = modern(&server, "tasks/get", json!({"taskId": id})).await;
+        assert_eq!(found["result"].get("ttlMs"), Some(&json!(null)), "{found}");
+        tokio::time::advance(1_000_000 * SECOND).await;
+        let result = result_of(&server, &id).await;
+        assert!(result.get().contains("hi"));
+        server.drain(SECOND).await;
         assert_eq!(server.open_tasks(), 0);
     });
 }

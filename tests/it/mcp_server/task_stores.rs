@@ -14,7 +14,10 @@ use roscius::{
 };
 use serde_json::{Value, json};
 
-use super::task_host::{SECOND, legacy_as, modern, modern_as, paused, read, text_of};
+use super::task_host::{
+    SECOND, advance, begin, legacy_as, modern, modern_as, modern_text, paused, read, result_of,
+    text_of,
+};
 
 /// A store whose storage has gone away after it has kept a task.
 #[derive(Debug, Default)]
@@ -53,6 +56,20 @@ fn server() -> McpServer {
         .tool(Tool::new("waits", pending::<String>).task())
         .build()
         .unwrap()
+}
+
+#[test]
+fn a_store_that_does_not_answer_keeps_no_task_from_its_end() {
+    paused(async {
+        let server = server();
+        let id = begin(&server, "waits").await;
+        let cancelled = modern_text(&server, "tasks/cancel", json!({"taskId": id}));
+        let cancelled = tokio::time::timeout(10 * SECOND, cancelled).await.unwrap();
+        assert_eq!(read(&cancelled)["result"]["resultType"], "complete");
+        server.drain(SECOND).await;
+        advance(10 * SECOND).await;
+        assert_eq!((server.open_tasks(), server.running_calls()), (0, 0));
+    });
 }
 
 #[test]
@@ -147,5 +164,36 @@ fn who_would_begin_a_task_too_many_is_told_when_to_try_again() {
         refused(modern("cleo", "told").await, 503, IN_ALL);
         assert_eq!(*faults.lock().unwrap(), [429, 429, 429, 503, 503, 503]);
         assert_eq!(server.open_tasks(), 4);
+    });
+}
+
+#[test]
+fn a_result_and_a_question_that_the_store_has_no_room_for_are_failures() {
+    paused(async {
+        let server = McpServer::new("tasks", "1.0.0")
+            .tasks_extension(true)
+            .task_limits(TaskLimits::new().max_bytes(20_000))
+            .tool(Tool::new("large", || async { "x".repeat(8_000) }).task())
+            .tool(
+                Tool::new("asks", |cx: ToolCx| async move {
+                    let message = "x".repeat(8_000);
+                    let schema = json!({"type": "object", "properties": {}});
+                    cx.request_form("sure", &message, schema)
+                        .await
+                        .map(|answer| answer.to_string())
+                })
+                .task(),
+            )
+            .build()
+            .unwrap();
+        for name in ["large", "asks"] {
+            let id = begin(&server, name).await;
+            let result = result_of(&server, &id).await;
+            assert!(result.get().contains("keeps too much"), "{}", result.get());
+        }
+        let call = json!({"name": "large", "arguments": {}});
+        let refused = modern(&server, "tools/call", call).await;
+        assert_eq!(refused["error"]["code"], 429, "{refused}");
+        assert_eq!(server.open_tasks(), 2);
     });
 }
