@@ -7,6 +7,9 @@
 //! ```
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
+#[path = "shared/host.rs"]
+mod host;
+
 use std::{
     error::Error,
     net::{SocketAddr, TcpListener},
@@ -15,14 +18,14 @@ use std::{
 };
 
 use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer,
-    dev::ServerHandle,
+    HttpRequest, HttpResponse,
     web::{Data, Form, ServiceConfig, get, post},
 };
 use aws_lc_rs::{
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair},
 };
+use host::Host;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, jwk::Jwk};
 use roscius::{
     auth::Jwt,
@@ -64,7 +67,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let addr = here.local_addr()?;
     let url = format!("http://{addr}/mcp");
     let issuer = Arc::new(Issuer::new(auth.local_addr()?, &url)?);
-    let auth_server = serve(auth, Issuer::routes(&issuer))?;
+    let auth_server = Host::mount_at(auth, Issuer::routes(&issuer))?;
 
     let resource = ProtectedResource::new(&url, &issuer.url).scopes(["notes:read", "notes:write"]);
     let verifier = Jwt::jwks(format!("{}/jwks.json", issuer.url))
@@ -72,7 +75,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .audience(&url);
     let server = notes(&resource, verifier)?;
     let (metadata, endpoint) = (oauth_metadata(&resource)?, mcp("/mcp", &server));
-    let notes_server = serve(here, move |config: &mut ServiceConfig| {
+    let notes_server = Host::mount_at(here, move |config: &mut ServiceConfig| {
         config.configure(metadata).configure(endpoint);
     })?;
 
@@ -83,8 +86,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     } else {
         show(addr, &issuer).await?;
     }
-    notes_server.stop(true).await;
-    auth_server.stop(true).await;
+    notes_server.stop().await;
+    auth_server.stop().await;
     Ok(())
 }
 
@@ -219,21 +222,4 @@ async fn issue(
         })),
         Err(_) => HttpResponse::InternalServerError().json(json!({"error": "server_error"})),
     }
-}
-
-fn serve<C>(listener: TcpListener, configure: C) -> std::io::Result<ServerHandle>
-where
-    C: FnOnce(&mut ServiceConfig) + Clone + Send + 'static,
-{
-    let server = HttpServer::new(move || App::new().configure(configure.clone()))
-        .workers(1)
-        .tcp_nodelay(true)
-        .h1_allow_half_closed(false)
-        .disable_signals()
-        .shutdown_timeout(1)
-        .listen(listener)?
-        .run();
-    let handle = server.handle();
-    actix_web::rt::spawn(server);
-    Ok(handle)
 }

@@ -6,12 +6,14 @@
 //! ```
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use std::{error::Error, net::SocketAddr, time::Duration};
+#[path = "shared/host.rs"]
+mod host;
 
-use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer, dev::ServerHandle, web::ServiceConfig,
-};
+use std::{error::Error, time::Duration};
+
+use actix_web::{HttpRequest, HttpResponse, web::ServiceConfig};
 use futures_util::StreamExt as _;
+use host::Host;
 use roscius::{
     chat::{Chat, Mcp},
     model::{Script, ScriptedModel},
@@ -30,36 +32,33 @@ const TOKEN: &str = "let-me-in";
 
 #[actix_web::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let (weather, weather_server) = start(mcp("/mcp", &weather_server()?))?;
-    let (notes, notes_server) = start(protected(&notes_server()?))?;
+    let weather = Host::mount(mcp("/mcp", &weather_server()?))?;
+    let notes = Host::mount(protected(&notes_server()?))?;
 
     // The pool connects to both at once; a name that cannot be reached would be in the error.
     let pool = McpPool::builder()
-        .server("weather", Http::new(format!("http://{weather}/mcp")))
-        .server(
-            "notes",
-            Http::new(format!("http://{notes}/mcp")).bearer(TOKEN),
-        )
+        .server("weather", Http::new(&weather.url))
+        .server("notes", Http::new(&notes.url).bearer(TOKEN))
         .connect()
         .await?;
     // With a key: `Chat::builder(OpenAi::responses("gpt-5-mini").api_key(key))`.
     let chat = Chat::builder(model()?)
         .mcp(Mcp::clients([&pool]).keep_alive())
         .build()?;
-    let (addr, chat_server) = start(chat_route("/api/chat", &chat))?;
+    let page = Host::mount(chat_route("/api/chat", &chat))?;
 
     if std::env::args().any(|arg| arg == "--serve") {
-        println!("POST http://{addr}/api/chat");
+        println!("POST {}/api/chat", page.origin);
         tokio::signal::ctrl_c().await?;
     } else {
-        ask(addr, "Note the weather in Oslo").await?;
+        ask(&page.origin, "Note the weather in Oslo").await?;
     }
 
     // Runs end first, then their servers, then the sockets.
     chat.drain(Duration::from_secs(2)).await;
     pool.close().await;
-    for server in [chat_server, weather_server, notes_server] {
-        server.stop(true).await;
+    for server in [page, weather, notes] {
+        server.stop().await;
     }
     Ok(())
 }
@@ -115,26 +114,8 @@ fn model() -> Result<ScriptedModel, Box<dyn Error>> {
     Ok(ScriptedModel::from_script(script))
 }
 
-/// Serves routes on a free port.
-fn start(
-    routes: impl FnOnce(&mut ServiceConfig) + Clone + Send + 'static,
-) -> Result<(SocketAddr, ServerHandle), Box<dyn Error>> {
-    let server = HttpServer::new(move || App::new().configure(routes.clone()))
-        .workers(1)
-        .disable_signals()
-        .tcp_nodelay(true)
-        .h1_allow_half_closed(false)
-        .shutdown_timeout(1)
-        .bind(("127.0.0.1", 0))?;
-    let addr = *server.addrs().first().ok_or("no address")?;
-    let server = server.run();
-    let handle = server.handle();
-    actix_web::rt::spawn(server);
-    Ok((addr, handle))
-}
-
 /// Does what a browser does, and prints it.
-async fn ask(addr: SocketAddr, text: &str) -> Result<(), Box<dyn Error>> {
+async fn ask(origin: &str, text: &str) -> Result<(), Box<dyn Error>> {
     println!("user: {text}");
     let body = json!({
         "threadId": "thread-1",
@@ -145,7 +126,7 @@ async fn ask(addr: SocketAddr, text: &str) -> Result<(), Box<dyn Error>> {
         "context": [],
         "forwardedProps": {},
     });
-    let request = awc::Client::default().post(format!("http://{addr}/api/chat"));
+    let request = awc::Client::default().post(format!("{origin}/api/chat"));
     let mut response = request.send_json(&body).await?;
     let mut decoder = SseDecoder::default();
     while let Some(chunk) = response.next().await {

@@ -1,6 +1,6 @@
 //! Serves what an example shows, on a port of its own.
 
-use std::error::Error;
+use std::{error::Error, net::TcpListener};
 
 use actix_web::{App, HttpServer, dev::ServerHandle, web::ServiceConfig};
 use roscius::{prelude::McpServer, web};
@@ -11,6 +11,7 @@ pub(crate) struct Host {
     #[allow(dead_code, reason = "not every example serves more than one route")]
     pub(crate) origin: String,
     /// The endpoint.
+    #[allow(dead_code, reason = "an example may have its address before")]
     pub(crate) url: String,
     handle: ServerHandle,
 }
@@ -31,19 +32,28 @@ impl Host {
     }
 
     /// Serves what is mounted.
+    #[allow(dead_code, reason = "an example may have its address before")]
     pub(crate) fn mount<C>(configure: C) -> Result<Self, Box<dyn Error>>
     where
         C: FnOnce(&mut ServiceConfig) + Clone + Send + 'static,
     {
+        Self::mount_at(TcpListener::bind("127.0.0.1:0")?, configure)
+    }
+
+    /// Serves what is mounted at an address that is known already.
+    pub(crate) fn mount_at<C>(listener: TcpListener, configure: C) -> Result<Self, Box<dyn Error>>
+    where
+        C: FnOnce(&mut ServiceConfig) + Clone + Send + 'static,
+    {
+        let addr = listener.local_addr()?;
         let app = HttpServer::new(move || App::new().configure(configure.clone()))
             .workers(1)
             .tcp_nodelay(true)
             .h1_allow_half_closed(false)
             .disable_signals()
             .shutdown_timeout(1)
-            .bind(("127.0.0.1", 0))?;
-        let addr = *app.addrs().first().ok_or("no address")?;
-        let app = app.run();
+            .listen(listener)?
+            .run();
         let handle = app.handle();
         actix_web::rt::spawn(app);
         Ok(Self {
