@@ -1,5 +1,7 @@
 //! One connection as a thread holds it: the handshake, requests, and their answers.
 
+mod message;
+
 use std::{
     cell::{Cell, RefCell},
     rc::Rc,
@@ -8,10 +10,11 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, StreamExt as _};
-use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::Semaphore;
 
+use self::message::{Incoming, Step, is_cut, sort};
+pub(super) use self::message::{Message, encode};
 use super::{
     config::{Era, ServerFacts, Shared},
     error::ClientError,
@@ -21,7 +24,7 @@ use crate::{
     ports::transport::{Connection, Header, Outgoing, Reply, ReplyBody, TransportError},
     wire::{
         header_value,
-        jsonrpc::{RequestId, RpcError, code},
+        jsonrpc::{RequestId, code},
     },
 };
 
@@ -85,26 +88,6 @@ pub(super) struct Answer {
     pub(super) session_id: Option<String>,
     pub(super) www_authenticate: Option<String>,
     pub(super) message: Message,
-}
-
-/// What was said in a reply.
-pub(super) enum Message {
-    Result(Box<RawValue>),
-    Error(RpcError),
-    /// Nothing that answers the request.
-    Unrecognised,
-}
-
-#[derive(Deserialize)]
-struct Incoming<'a> {
-    #[serde(default)]
-    id: Option<RequestId>,
-    #[serde(default)]
-    method: Option<String>,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-    #[serde(default)]
-    error: Option<RpcError>,
 }
 
 impl Link {
@@ -374,69 +357,4 @@ impl Link {
         let all = u32::try_from(self.shared.config.max_requests).unwrap_or(u32::MAX);
         let _ = self.under_way.acquire_many(all).await;
     }
-}
-
-/// Tells whether a text is the beginning of a JSON text and no more. The HTTP client takes a
-/// connection that is cut between two chunks for the end of the body.
-fn is_cut(text: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
-}
-
-/// One incoming message, sorted.
-enum Step {
-    Answer(Message),
-    Asked { method: String, id: RequestId },
-    Notified { method: String },
-    Skip,
-}
-
-fn sort(incoming: Incoming<'_>, id: &RequestId) -> Step {
-    match incoming {
-        Incoming {
-            method: Some(method),
-            id: Some(id),
-            ..
-        } => Step::Asked { method, id },
-        Incoming {
-            method: Some(method),
-            ..
-        } => Step::Notified { method },
-        // An error whose request could not be read has no id; it can only be ours.
-        Incoming {
-            id: other,
-            error: Some(error),
-            ..
-        } if other.as_ref().is_none_or(|other| other == id) => Step::Answer(Message::Error(error)),
-        Incoming {
-            id: Some(other),
-            result: Some(result),
-            ..
-        } if other == *id => Step::Answer(Message::Result(result.to_owned())),
-        _ => Step::Skip,
-    }
-}
-
-/// Writes a request.
-pub(super) fn encode(
-    id: &RequestId,
-    method: &str,
-    params: &Map<String, Value>,
-) -> Result<Bytes, ClientError> {
-    #[derive(serde::Serialize)]
-    struct Message<'a> {
-        jsonrpc: &'static str,
-        id: &'a RequestId,
-        method: &'a str,
-        params: &'a Map<String, Value>,
-    }
-    let message = Message {
-        jsonrpc: "2.0",
-        id,
-        method,
-        params,
-    };
-    let bytes = serde_json::to_vec(&message);
-    bytes
-        .map(Bytes::from)
-        .map_err(|error| ClientError::protocol(format!("the request cannot be written: {error}")))
 }
