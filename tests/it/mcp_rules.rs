@@ -1,6 +1,7 @@
 //! Rules of the spec for servers, each attacked by raw bytes against a server on a port of its own.
 
 mod bodies;
+mod cancelling;
 mod params;
 mod rounds;
 mod state;

@@ -3,6 +3,7 @@
 mod calls;
 mod changes;
 pub(crate) mod client;
+mod defaults;
 mod forms;
 mod idle;
 mod questions;

@@ -259,7 +259,7 @@ pub(super) fn listen(server: &McpServer, call: Call<'_>) -> Handling {
         "params": {"_meta": {SUBSCRIPTION_ID: id}, "notifications": honoured},
     });
     let Some(subscription) = server.0.listeners.add(id, filter) else {
-        let error = RpcError::new(code::SERVER_ERROR, "too many clients listen");
+        let error = RpcError::new(code::INTERNAL_ERROR, "too many clients listen");
         return call.error_status(503, &error);
     };
     let first = one_event(acknowledged.to_string().as_bytes());

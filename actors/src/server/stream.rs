@@ -362,8 +362,8 @@ struct Streaming {
     first: Option<Bytes>,
     keep_alive: Duration,
     tick: Pin<Box<Sleep>>,
-    /// Something was written since the last tick.
-    wrote: bool,
+    /// When something was written last. The tick is set again only when it has come.
+    written: Instant,
     _open: Open,
 }
 
@@ -392,7 +392,7 @@ impl EventStream {
             first: Some(first),
             keep_alive,
             tick: Box::pin(sleep(keep_alive)),
-            wrote: false,
+            written: Instant::now(),
             _open: Open::new(Kind::Stream),
         }))
     }
@@ -412,7 +412,7 @@ impl Stream for EventStream {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let this = &mut *self.get_mut().0;
         if let Some(first) = this.first.take() {
-            this.wrote = true;
+            this.written = Instant::now();
             return Poll::Ready(Some(first));
         }
         if let Some(call) = &mut this.call
@@ -425,12 +425,17 @@ impl Stream for EventStream {
             }
         }
         if let Poll::Ready(reports) = this.outlet.poll(cx) {
-            this.wrote = true;
+            this.written = Instant::now();
             return Poll::Ready(reports);
         }
         while this.tick.as_mut().poll(cx).is_ready() {
-            this.tick.as_mut().reset(Instant::now() + this.keep_alive);
-            if !std::mem::replace(&mut this.wrote, false) {
+            let now = Instant::now();
+            let silent = now >= this.written + this.keep_alive;
+            if silent {
+                this.written = now;
+            }
+            this.tick.as_mut().reset(this.written + this.keep_alive);
+            if silent {
                 return Poll::Ready(Some(Bytes::from_static(b": keep-alive\n\n")));
             }
         }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{CallCancel, Session};
+use crate::wire::jsonrpc::RequestId;
 
 /// What can be cancelled by its id. A call that never waits is not in it.
 #[derive(Default)]
@@ -42,7 +43,7 @@ impl Calls {
 
     pub(super) fn cancel(&self, id: &str) {
         for call in &self.state().waiting {
-            if &*call.id == id {
+            if is_same(&call.id, id) {
                 call.cancel.cancel();
             }
         }
@@ -55,6 +56,12 @@ impl Calls {
             call.cancel.cancel();
         }
     }
+}
+
+/// Tells whether two ids are the same, however their letters are written.
+fn is_same(one: &str, other: &str) -> bool {
+    let read = |text| serde_json::from_str::<RequestId>(text).ok();
+    one == other || read(one).is_some_and(|one| Some(one) == read(other))
 }
 
 /// Keeps a call cancellable, and its session alive.

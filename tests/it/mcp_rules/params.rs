@@ -8,7 +8,7 @@ use std::sync::{
 use roscius::prelude::*;
 use serde_json::{Value, json};
 
-use crate::mcp_server::host::{Ask, Served};
+use crate::mcp_server::host::{Ask, Reply, Served, Wire};
 
 fn schema() -> Value {
     json!({"type": "object", "properties": {
@@ -30,6 +30,13 @@ fn served(runs: &Arc<AtomicUsize>) -> Served {
         async move { value }
     });
     Served::new(&McpServer::new("params", "1").tool(tool).build().unwrap())
+}
+
+/// Sends a request whose answer no schema describes.
+pub(super) fn exchange(served: &Served, ask: &Ask) -> Reply {
+    let mut wire = Wire::open(served.addr);
+    wire.send(&ask.bytes(served.addr));
+    wire.reply()
 }
 
 /// Headers with their values.

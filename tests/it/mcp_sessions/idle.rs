@@ -13,10 +13,10 @@ use serde_json::json;
 
 use super::client::{Gate, builder, initialize};
 
-const MINUTE: Duration = Duration::from_secs(60);
+pub(super) const MINUTE: Duration = Duration::from_secs(60);
 
 /// Runs a test on a system of its own whose time passes only when it is told to.
-fn paused<T>(test: impl Future<Output = T>) -> T {
+pub(super) fn paused<T>(test: impl Future<Output = T>) -> T {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -28,27 +28,27 @@ fn paused<T>(test: impl Future<Output = T>) -> T {
 }
 
 /// Lets time pass and everything that waits for it happen.
-async fn advance(time: Duration) {
+pub(super) async fn advance(time: Duration) {
     tokio::time::advance(time).await;
     for _ in 0..20 {
         tokio::task::yield_now().await;
     }
 }
 
-struct Session<'a> {
+pub(super) struct Session<'a> {
     server: &'a McpServer,
     id: String,
 }
 
 impl<'a> Session<'a> {
-    async fn open(server: &'a McpServer) -> Self {
+    pub(super) async fn open(server: &'a McpServer) -> Self {
         let body = initialize("2025-11-25", r#"{"elicitation":{}}"#);
         let response = send(server, Method::Post, None, &body).await;
         let id = response.session.unwrap().to_string();
         Self { server, id }
     }
 
-    async fn send(&self, method: Method, body: &str) -> Response {
+    pub(super) async fn send(&self, method: Method, body: &str) -> Response {
         send(self.server, method, Some(&self.id), body).await
     }
 

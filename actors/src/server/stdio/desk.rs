@@ -199,7 +199,7 @@ impl Desk {
             let message = "Invalid Request: Server already initialized";
             RpcError::new(code::INVALID_REQUEST, message)
         } else if self.running.len() >= MAX_RUNNING {
-            RpcError::new(code::SERVER_ERROR, "too many requests run at once")
+            RpcError::new(code::INTERNAL_ERROR, "too many requests run at once")
         } else {
             return None;
         };
