@@ -22,6 +22,9 @@ const MAX_SCHEMAS: usize = 256;
 /// What says something of members that a schema does not name.
 const OTHERS: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
 
+/// What says something of elements, beside a list of them.
+const ELEMENTS: [&str; 3] = ["items", "additionalItems", "unevaluatedItems"];
+
 /// What is told of arguments.
 ///
 /// Values never hold what the schema marks as a secret, by `writeOnly: true` or
@@ -226,10 +229,10 @@ fn names(schema: &Value, name: &str) -> bool {
 
 /// Tells whether a schema says which elements there may be.
 fn describes_elements(schema: &Value) -> bool {
-    let keywords = ["prefixItems", "items", "unevaluatedItems"];
-    keywords
-        .into_iter()
-        .any(|keyword| schema.get(keyword).is_some())
+    schema.get("prefixItems").is_some()
+        || ELEMENTS
+            .into_iter()
+            .any(|keyword| schema.get(keyword).is_some())
 }
 
 fn step<'a>(hidden: &[&'a [String]], name: &str) -> Vec<&'a [String]> {
@@ -257,15 +260,16 @@ fn applying<'a>(mut schemas: Vec<&'a Value>, root: &'a Value) -> Option<Vec<&'a 
         at += 1;
         let reference = schema.get("$ref").and_then(Value::as_str);
         let target = reference.and_then(|text| root.pointer(text.strip_prefix('#')?));
-        if reference.is_some() && target.is_none() || schema.get("$dynamicRef").is_some() {
+        if reference.is_some() && target.is_none() || leads_elsewhere(schema, root) {
             return None;
         }
         let either = ["allOf", "anyOf", "oneOf"].into_iter();
         let either = either.filter_map(|keyword| schema.get(keyword)?.as_array());
         let branches = ["if", "then", "else", "not"].into_iter();
         let branches = branches.filter_map(|keyword| schema.get(keyword));
-        let dependent = schema.get("dependentSchemas").and_then(Value::as_object);
-        let dependent = dependent.into_iter().flat_map(Map::values);
+        let dependent = ["dependentSchemas", "dependencies"].into_iter();
+        let dependent = dependent.filter_map(|keyword| schema.get(keyword)?.as_object());
+        let dependent = dependent.flat_map(Map::values);
         let combined = either.flatten().chain(branches).chain(dependent);
         for found in target.into_iter().chain(combined) {
             if !schemas.iter().any(|known| std::ptr::eq(*known, found)) {
@@ -274,6 +278,18 @@ fn applying<'a>(mut schemas: Vec<&'a Value>, root: &'a Value) -> Option<Vec<&'a 
         }
     }
     Some(schemas)
+}
+
+/// Tells whether a reference is not followed here: one that is bound when a value is checked, or
+/// one below a base of its own, from which its path counts.
+fn leads_elsewhere(schema: &Value, root: &Value) -> bool {
+    let bound_late = ["$dynamicRef", "$recursiveRef"]
+        .into_iter()
+        .any(|keyword| schema.get(keyword).is_some());
+    let has_base = ["$id", "id"]
+        .into_iter()
+        .any(|keyword| schema.get(keyword).is_some_and(Value::is_string));
+    bound_late || has_base && !std::ptr::eq(schema, root)
 }
 
 /// Gives the schemas of a member. Which patterns fit is not asked: each one may.
@@ -286,11 +302,14 @@ fn of_member<'a>(schema: &'a Value, name: &str) -> Vec<&'a Value> {
     own.into_iter().chain(patterns).chain(others).collect()
 }
 
+/// Gives the schemas of an element. Before 2020-12, `items` may be a list that tells one by one.
 fn of_element(schema: &Value, at: usize) -> Vec<&Value> {
-    let first = schema.get("prefixItems").and_then(|items| items.get(at));
-    let rest = ["items", "unevaluatedItems"].into_iter();
+    let lists = ["prefixItems", "items"].into_iter();
+    let mut lists = lists.filter_map(|keyword| schema.get(keyword)?.as_array());
+    let first = lists.find_map(|items| items.get(at));
+    let rest = ELEMENTS.into_iter();
     let rest = rest.filter_map(|keyword| schema.get(keyword));
-    let rest = rest.filter(|_| first.is_none());
+    let rest = rest.filter(|rest| first.is_none() && !rest.is_array());
     let any = schema.get("contains");
     first.into_iter().chain(rest).chain(any).collect()
 }

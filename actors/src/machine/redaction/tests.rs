@@ -106,6 +106,54 @@ fn a_secret_is_hidden_however_the_schema_leads_to_it() {
     }
 }
 
+/// A tool may declare an older dialect, which is honoured.
+#[test]
+fn a_secret_is_hidden_however_an_older_dialect_leads_to_it() {
+    let secret = json!({"type": "string", "writeOnly": true});
+    let holds = json!({"properties": {"pin": secret}});
+    for (schema, arguments) in [
+        (json!({"items": [{}, secret]}), r#"{"a":["seen","1234"]}"#),
+        (
+            json!({"items": [{}], "additionalItems": secret}),
+            r#"{"a":["seen","1234"]}"#,
+        ),
+        (
+            json!({"dependencies": {"user": holds}}),
+            r#"{"a":{"user":"seen","pin":"1234"}}"#,
+        ),
+    ] {
+        let schema = json!({"properties": {"a": schema}});
+        let told = Redaction::values().tell(arguments, Some(&schema));
+        let told = told.to_string();
+        assert!(!told.contains("1234"), "{schema}: {told}");
+        assert!(
+            told.contains("seen") || told.contains(r#""user""#),
+            "{told}"
+        );
+    }
+    // What comes again below is bound where a value is checked.
+    let schema = json!({"properties": {"pin": secret, "below": {"$recursiveRef": "#"}}});
+    let told = Redaction::values().tell(r#"{"below":{"pin":"1234"}}"#, Some(&schema));
+    assert_eq!(told, json!({"below": REDACTED}));
+}
+
+/// The path of a reference counts from the nearest base.
+#[test]
+fn a_secret_below_a_base_of_its_own_is_hidden() {
+    for id in ["$id", "id"] {
+        let mut inner =
+            json!({"$ref": "#/definitions/p", "definitions": {"p": {"writeOnly": true}}});
+        inner[id] = json!("https://example.com/inner");
+        let schema = json!({
+            "properties": {"pin": inner, "id": {"type": "string"}},
+            "definitions": {"p": {"type": "string"}},
+            "$id": "https://example.com/outer",
+        });
+        let told = Redaction::values().tell(r#"{"pin":"1234","id":"seen"}"#, Some(&schema));
+        assert_eq!(told, json!({"pin": REDACTED, "id": "seen"}));
+    }
+}
+
 #[test]
 fn values_lack_what_no_schema_names() {
     let login = json!({
