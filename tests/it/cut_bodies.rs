@@ -8,7 +8,7 @@ use std::{
 };
 
 use roscius::{
-    auth::{Introspection, Jwt},
+    auth::Introspection,
     client::{ClientError, ConnectReason, McpClient},
     ports::{token_verifier::TokenVerifier, transport::TransportError},
     transport::Http,
@@ -16,7 +16,9 @@ use roscius::{
 };
 use serde_json::{Value, json};
 
-use crate::mcp_client_peer::{Answer, Peer, Received, discover, legacy, modern, text_result};
+use crate::mcp_client_peer::{
+    Answer, Peer, Received, discover, initialize, json_reply, legacy, modern, reply, text_result,
+};
 
 /// The head and one chunk of an answer that goes on after it.
 fn begun(status: u16, kind: &str, chunk: &[u8]) -> Vec<u8> {
@@ -199,6 +201,7 @@ async fn half_of_what_an_introspection_endpoint_says_lets_nobody_in() {
 #[actix_web::test]
 async fn half_a_key_set_is_none() {
     use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+    use roscius::auth::Jwt;
 
     let encode = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let token = format!(
@@ -214,5 +217,21 @@ async fn half_a_key_set_is_none() {
         let error = tokens.verify(token.clone()).await.unwrap_err();
         assert_eq!(error.code, OAuthErrorCode::ServerError, "{at}: {error:?}");
         assert!(error.description.contains("cannot be read"), "{error:?}");
+    }
+}
+
+/// Some servers end every error with a line, even one that has no words.
+#[actix_web::test]
+async fn a_blank_line_is_not_half_an_answer() {
+    for status in [400, 404] {
+        let peer = Peer::start(move |request| match request.method() {
+            "server/discover" => reply(status, &[], "\n"),
+            "initialize" => initialize(request, None),
+            "tools/call" => json_reply(200, &text_result(request, "ok")),
+            _ => reply(202, &[], "\n"),
+        });
+        let client = connect(&peer).await.unwrap();
+        let result = client.call_tool("a", json!({})).await.unwrap();
+        assert_eq!(result.content[0].as_text(), Some("ok"), "{status}");
     }
 }

@@ -30,9 +30,11 @@ pub(super) struct Incoming<'a> {
 }
 
 /// Tells whether a text is the beginning of a JSON text and no more. The HTTP client takes a
-/// connection that is cut between two chunks for the end of the body.
+/// connection that is cut between two chunks for the end of the body. A blank line is no beginning:
+/// servers send one with a status that says everything.
 pub(super) fn is_cut(text: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
+    let blank = text.trim_ascii().is_empty();
+    !blank && serde_json::from_slice::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
 }
 
 /// One incoming message, sorted.
