@@ -12,6 +12,7 @@ mod tests;
 use std::{
     fmt,
     net::{IpAddr, SocketAddr},
+    panic::AssertUnwindSafe,
     sync::Arc,
 };
 
@@ -135,7 +136,8 @@ impl Egress {
         self.with(|policy| policy.public_only = true)
     }
 
-    /// Tells this function of each refusal, wherever it happens. It must not block.
+    /// Tells this function of each refusal, wherever it happens. It must not block. If it panics,
+    /// the panic ends there.
     #[must_use]
     pub fn on_refusal(self, hook: impl Fn(&EgressError) + Send + Sync + 'static) -> Self {
         self.with(|policy| policy.on_refusal = Some(Arc::new(hook)))
@@ -195,14 +197,14 @@ impl Egress {
 impl Policy {
     /// Says whether the place itself is allowed at the address that it writes out.
     fn check(&self, target: &Target<'_>) -> Result<Pinned, EgressError> {
-        let mut pinned = Pinned(false);
+        let mut pinned = Pinned(None);
         if let Some(rules) = &self.rules {
             let mut fitting = rules.iter().filter(|rule| rule.fits(target)).peekable();
             if fitting.peek().is_none() {
                 let origin = target.origin();
                 return Err(EgressError::NotListed { origin });
             }
-            pinned.0 = fitting.any(Rule::is_address);
+            pinned.0 = target.address().filter(|_| fitting.any(Rule::is_address));
         }
         match target.address() {
             Some(address) => self.judge(target, pinned, address).map(|()| pinned),
@@ -216,7 +218,7 @@ impl Policy {
         Pinned(pinned): Pinned,
         address: IpAddr,
     ) -> Result<(), EgressError> {
-        if !self.public_only || pinned {
+        if !self.public_only || pinned == Some(address.to_canonical()) {
             return Ok(());
         }
         match address::special(address) {
@@ -251,14 +253,15 @@ impl Policy {
 
     fn tell(&self, refusal: &EgressError) {
         if let Some(hook) = &self.on_refusal {
-            hook(refusal);
+            // The connection is refused all the same, and the panic hook has told of the panic.
+            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| hook(refusal)));
         }
     }
 }
 
-/// Whether a rule writes out the address that the URL writes out.
+/// The address that both a rule and the URL write out.
 #[derive(Clone, Copy)]
-struct Pinned(bool);
+struct Pinned(Option<IpAddr>);
 
 impl fmt::Debug for Egress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -39,12 +39,8 @@ enum Port {
 impl Rule {
     pub(super) fn read(text: &str) -> Result<Self, EgressError> {
         Self::parse(text).map_err(|reason| {
-            // What stands before an `@` may be a password.
-            let shown = text.rsplit('@').next().unwrap_or_default();
-            EgressError::Rule {
-                rule: shown.chars().take(MAX_SHOWN).collect(),
-                reason,
-            }
+            let rule = shown(text);
+            EgressError::Rule { rule, reason }
         })
     }
 
@@ -112,6 +108,28 @@ impl Rule {
     pub(super) const fn is_address(&self) -> bool {
         matches!(self.host, Hosts::Address(_))
     }
+}
+
+/// Gives what an error shows of a rule: a password may stand before an `@`, and paths of URLs are
+/// secrets at times.
+fn shown(text: &str) -> String {
+    let text = text.rsplit('@').next().unwrap_or_default();
+    let host = text.find("://").map_or(0, |at| at + "://".len());
+    let rest = text.get(host..).unwrap_or_default();
+    let path = rest
+        .find(['/', '?', '#'])
+        .filter(|at| at + 1 < rest.len())
+        .map(|at| host + at + 1);
+    let mut shown: String = text
+        .get(..path.unwrap_or(text.len()))
+        .unwrap_or_default()
+        .chars()
+        .take(MAX_SHOWN)
+        .collect();
+    if path.is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 impl fmt::Display for Hosts {

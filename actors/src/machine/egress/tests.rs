@@ -190,6 +190,18 @@ fn a_rule_that_cannot_be_read_is_an_error() {
         secret.to_string(),
         "the egress rule `example.com` cannot be read: it holds a user or a password"
     );
+    for (rule, shown) in [
+        (
+            "https://hooks.example.com/T0/secret",
+            "https://hooks.example.com/…",
+        ),
+        ("hooks.example.com?key=secret", "hooks.example.com?…"),
+        ("10.0.0.0/8", "10.0.0.0/…"),
+        ("example.com/", "example.com/"),
+    ] {
+        let refusal = Egress::only([rule]).unwrap_err().to_string();
+        assert!(refusal.contains(&format!("`{shown}`")), "{refusal}");
+    }
     let many = std::iter::repeat_n("example.com", MAX_RULES + 1);
     assert_eq!(
         Egress::only(many).unwrap_err(),
@@ -328,6 +340,16 @@ fn an_address_that_a_rule_writes_out_is_allowed_where_the_url_does_too() {
     );
     assert!(egress.check("http://127.0.0.2:9").is_err());
     assert!(egress.check_addresses("http://name.test:9", [own]).is_err());
+    // Whatever a look-up makes of what is written there.
+    for other in ["169.254.169.254", "::1"] {
+        let found = egress.check_addresses("http://127.0.0.1.:9", [address(other)]);
+        assert!(found.is_err(), "{other}: {found:?}");
+    }
+    let mapped = address("::ffff:127.0.0.1");
+    assert_eq!(
+        egress.check_addresses("http://127.0.0.1:9", [mapped]),
+        Ok(vec![mapped])
+    );
 }
 
 #[test]
@@ -348,6 +370,17 @@ fn every_refusal_is_told_and_tells_no_secret() {
             "connecting to https://evil.test:443 is refused: no egress rule allows it",
         ]
     );
+}
+
+#[test]
+fn a_hook_that_panics_changes_nothing() {
+    let egress = only("api.example.com").on_refusal(|refusal| panic!("told of {refusal}"));
+    for _ in 0..2 {
+        assert!(matches!(
+            egress.check("https://evil.test"),
+            Err(EgressError::NotListed { .. })
+        ));
+    }
 }
 
 #[test]
