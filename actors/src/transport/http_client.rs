@@ -21,11 +21,12 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// not be sent twice, seldom meets a closing socket.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How many policies have a client of their own on a thread; the oldest gives way. What it has open
-/// lives on, and its next request opens a connection anew.
+/// How many policies have a client of their own on a thread; the one that was asked for longest ago
+/// gives way. What it has open lives on, and its next request opens a connection anew.
 const MAX_CLIENTS: usize = 16;
 
 thread_local! {
+    /// The one that was asked for last is at the end.
     static CLIENTS: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -55,8 +56,12 @@ pub(crate) fn http_client(egress: &Egress) -> Result<awc::Client, HttpClientErro
     let system = System::try_current().ok_or(HttpClientError::NoSystem)?.id();
     CLIENTS.with_borrow_mut(|clients| {
         clients.retain(|kept| kept.system == system);
-        if let Some(kept) = clients.iter().find(|kept| kept.egress.is_same(egress)) {
-            return Ok(kept.client.clone());
+        let known = clients.iter().rposition(|kept| kept.egress.is_same(egress));
+        if let Some(at) = known {
+            let kept = clients.remove(at);
+            let client = kept.client.clone();
+            clients.push(kept);
+            return Ok(client);
         }
         if clients.len() >= MAX_CLIENTS {
             clients.remove(0);
@@ -164,5 +169,34 @@ mod tls {
                 None
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        reason = "a failed expectation is the test failing"
+    )]
+    use super::*;
+
+    fn is_kept(egress: &Egress) -> bool {
+        CLIENTS.with_borrow(|clients| clients.iter().any(|kept| kept.egress.is_same(egress)))
+    }
+
+    #[test]
+    fn a_policy_that_is_used_keeps_its_connections() {
+        let _system = System::new();
+        let used = Egress::everywhere().public_only();
+        let mut first = None;
+        for _ in 0..3 * MAX_CLIENTS {
+            http_client(&used).unwrap();
+            let other = Egress::everywhere().public_only();
+            http_client(&other).unwrap();
+            first.get_or_insert(other);
+            assert!(is_kept(&used));
+        }
+        assert!(!is_kept(&first.unwrap()));
+        assert_eq!(CLIENTS.with_borrow(Vec::len), MAX_CLIENTS);
     }
 }
