@@ -7,6 +7,15 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 /// Keywords that hold data, in which nothing is a reference.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
+/// Keywords that hold schemas by names of the application's, which may be those of keywords.
+const NAMED: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "$defs",
+    "definitions",
+];
+
 /// Makes the schema of an object with the one member `member`, which has to be there and fits
 /// `schema`. References keep their meaning: definitions and the dialect move to the root, and what
 /// led anywhere else within the schema leads there still.
@@ -27,7 +36,9 @@ pub fn in_member(mut schema: Value, member: &str) -> Value {
         lead_to(&mut schema, &place);
         root.extend(wrapper(schema, member));
         for (name, mut definitions) in definitions {
-            lead_to(&mut definitions, &place);
+            if let Value::Object(named) = &mut definitions {
+                named.values_mut().for_each(|own| lead_to(own, &place));
+            }
             root.insert(name, definitions);
         }
         return Value::Object(root);
@@ -61,6 +72,9 @@ fn lead_to(node: &mut Value, place: &str) {
                         }
                     }
                     _ if DATA.contains(&keyword.as_str()) => {}
+                    Value::Object(named) if NAMED.contains(&keyword.as_str()) => {
+                        named.values_mut().for_each(|own| lead_to(own, place));
+                    }
                     value => lead_to(value, place),
                 }
             }
@@ -104,7 +118,23 @@ mod tests {
         });
         let named = json!({"$id": "urn:tree", "type": "array", "items": {"$ref": "#"}});
         let either = json!({"oneOf": [{"const": {"$ref": "#"}}, {"type": "integer"}]});
+        // The names of members and definitions are not keywords.
+        let words = json!({"anyOf": [
+            {"type": "integer"},
+            {"type": "object", "required": ["const"], "properties": {"const": {"$ref": "#"}}},
+            {"type": "object", "required": ["enum"], "properties": {"enum": {"$ref": "#/$defs/default"}}},
+        ], "$defs": {"default": {"items": {"$ref": "#/anyOf/0"}}}});
         for (schema, good, bad) in [
+            (
+                &words,
+                json!({"const": {"const": 1}}),
+                json!({"const": {"const": "1"}}),
+            ),
+            (
+                &words,
+                json!({"enum": [1]}),
+                json!({"enum": ["1"], "const": "1"}),
+            ),
             (&tree, json!([[], [[]]]), json!([[], [1]])),
             (&names, json!(["a", "b"]), json!(["a", 1])),
             (&defined, json!("a"), json!(1)),
