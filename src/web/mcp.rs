@@ -253,9 +253,9 @@ fn respond(response: Response, cors: &Cors) -> HttpResponse {
     let challenge = response.www_authenticate;
     if let Some(challenge) = challenge.and_then(|text| HeaderValue::try_from(&*text).ok()) {
         headers.insert(header::WWW_AUTHENTICATE, challenge);
-        cors.apply(headers, "mcp-session-id, www-authenticate");
+        cors.apply(headers, "mcp-session-id, retry-after, www-authenticate");
     } else {
-        cors.apply(headers, "mcp-session-id");
+        cors.apply(headers, "mcp-session-id, retry-after");
     }
     http
 }

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod cancelling;
+mod greeting;
 mod params;
 mod rounds;
 mod state;

@@ -209,6 +209,26 @@ fn a_challenge_names_only_what_is_configured() {
     );
 }
 
+/// B148: whatever a verifier says, the challenge is one header with each parameter in quotes, and
+/// the body says it word for word.
+#[test]
+fn what_a_verifier_says_cannot_break_the_challenge() {
+    let said = "say \"no\", scope=\"all\" \\ \u{fc}\r\nset-cookie: a=b";
+    let verifier = move |_: String| async move {
+        Err::<AuthInfo, _>(roscius::wire::oauth::OAuthError::invalid_token(said))
+    };
+    let served = Served::start(mounted(&notes(verifier)));
+    let answer = bearer(&served, "x");
+    assert_eq!(answer.status(), 401);
+    assert_eq!(answer.head.header("set-cookie"), None);
+    assert_eq!(answer.description(), said);
+    let wanted = format!(
+        r#"Bearer error="invalid_token", error_description="say \"no\", scope=\"all\" \\    set-cookie: a=b"{}"#,
+        tail()
+    );
+    assert_eq!(answer.challenge(), Some(wanted.as_str()));
+}
+
 #[test]
 fn a_page_may_read_the_challenge() {
     let server = notes(by_heart);
