@@ -41,15 +41,18 @@ impl Inner {
     /// Gives the sessions that a 2025 message belongs to; none where each is served by itself.
     ///
     /// A pipe has one client, so where nothing else was chosen that client gets a session. What it
-    /// sends before it says `initialize` needs none.
+    /// sends before it says `initialize` needs none, and has no header to name one.
     pub(super) fn kept(
         &self,
         options: &Options,
         head: &Head<'_>,
         method: &str,
     ) -> Option<&SessionStore> {
-        let on_pipe = || options.headerless && (head.session_id.is_some() || method == INITIALIZE);
-        let kept = self.sessions == Sessions::Memory || on_pipe();
+        let kept = if options.headerless {
+            head.session_id.is_some() || method == INITIALIZE
+        } else {
+            self.sessions == Sessions::Memory
+        };
         self.memory.as_ref().filter(|_| kept)
     }
 }

@@ -40,6 +40,29 @@ async fn a_2025_client_is_asked_on_the_same_pipe() {
 }
 
 #[actix_web::test]
+async fn what_comes_before_the_greeting_needs_no_session() {
+    let server = builder(&Arc::default())
+        .sessions(Sessions::Memory)
+        .build()
+        .unwrap();
+    serve(server, |mut pipes| async move {
+        let early = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        pipes.send(early).await;
+        let pong = pipes.ask(legacy(1, "ping", json!({}))).await;
+        assert_eq!(pong["result"], json!({}));
+        let listed = pipes.ask(legacy(2, "tools/list", json!({}))).await;
+        assert!(listed["result"]["tools"].is_array(), "{listed}");
+        let call = legacy(3, "tools/call", json!({"name": "city"}));
+        assert_eq!(pipes.ask(call).await["result"]["isError"], true);
+        let greeted = pipes.ask(initialize("2025-11-25")).await;
+        assert_eq!(greeted["result"]["protocolVersion"], "2025-11-25");
+        assert!(pipes.end().await.is_empty());
+    })
+    .await
+    .unwrap();
+}
+
+#[actix_web::test]
 async fn a_cancelled_call_of_a_session_is_not_answered() {
     // B010
     let seen: Arc<Seen> = Arc::default();
