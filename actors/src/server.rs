@@ -47,7 +47,7 @@ pub use self::stdio::{serve_io, serve_stdio};
 use self::{
     audit::AuditHook, caching::Caching, changes::Listeners, drain::Work, fault::FaultHook,
     gate::Gate, listing::Listings, pages::Paging, prompts::Prompts, rate::Limiter,
-    resources::Resources, tasks::Tasks,
+    resources::Resources, stream::ProgressRate, tasks::Tasks,
 };
 pub use self::{
     audit::{Audit, AuditOutcome, RefusedBy, TaskEnding},
@@ -130,6 +130,7 @@ struct Inner {
     state_key: SealKey,
     state_ttl: Duration,
     max_body_bytes: usize,
+    progress_rate: ProgressRate,
     keep_alive: Duration,
     work: Work,
     gate: Gate,

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Cached, Reply, Sampling, Sessions, audit::AuditSettings, caching::Caching, changes::Changes,
-    fault::FaultHook, gate::GateSettings, listing::Profile, rate::RateLimit, tasks::TaskSettings,
+    fault::FaultHook, gate::GateSettings, listing::Profile, rate::RateLimit, stream::ProgressRate,
+    tasks::TaskSettings,
 };
 use crate::{
     machine::{egress::Egress, seal::SealKey},
@@ -53,6 +54,7 @@ pub struct McpServerBuilder {
     state_key: Option<SealKey>,
     state_ttl: Duration,
     max_body_bytes: usize,
+    progress_rate: ProgressRate,
     keep_alive: Duration,
     pub(super) tasks: TaskSettings,
     pub(super) gate: GateSettings,
@@ -86,6 +88,7 @@ impl McpServerBuilder {
             state_key: None,
             state_ttl: STATE_TTL,
             max_body_bytes: MAX_BODY_BYTES,
+            progress_rate: ProgressRate::default(),
             keep_alive: KEEP_ALIVE,
             tasks: TaskSettings::default(),
             gate: GateSettings::default(),
@@ -269,6 +272,15 @@ impl McpServerBuilder {
     #[must_use]
     pub const fn max_body_bytes(mut self, bytes: usize) -> Self {
         self.max_body_bytes = bytes;
+        self
+    }
+
+    /// Sets how many reports of progress a call may send at once and how many a second after those,
+    /// each at least 1; 64 and 20 by default. The report that a call is whole always goes out. Spec:
+    /// MCP "Progress", which wants the rate limited.
+    #[must_use]
+    pub fn progress_rate(mut self, at_once: u32, per_second: u32) -> Self {
+        self.progress_rate = ProgressRate::new(at_once, per_second);
         self
     }
 

@@ -147,7 +147,7 @@ pub(super) fn prepare(
     if subject.keyed_only {
         cx = cx.keyed_only();
     }
-    let wanted = wanted(call)?;
+    let wanted = wanted(server, call)?;
     if let Some(session) = &call.session {
         return Ok(in_session(server, call, session, cx, cancel, wanted));
     }
@@ -273,7 +273,7 @@ pub(super) fn prepare_quiet(server: &Arc<Inner>, call: &Call<'_>, why: &'static 
     }
 }
 
-pub(super) fn wanted(call: &Call<'_>) -> Result<Wanted, RpcError> {
+pub(super) fn wanted(server: &Inner, call: &Call<'_>) -> Result<Wanted, RpcError> {
     let Some(meta) = call.params.meta.as_deref() else {
         return Ok(Wanted::default());
     };
@@ -288,6 +288,7 @@ pub(super) fn wanted(call: &Call<'_>) -> Result<Wanted, RpcError> {
     Ok(Wanted {
         progress: token.map(ToOwned::to_owned),
         log,
+        rate: server.progress_rate,
     })
 }
 

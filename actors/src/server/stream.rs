@@ -14,7 +14,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, future::LocalBoxFuture};
 use tokio::time::{Instant, Sleep, sleep};
 
-pub(super) use self::notices::{Notices, Wanted, lane_sink, task_sink};
+pub(super) use self::{
+    notices::{Notices, Wanted, lane_sink, task_sink},
+    pace::ProgressRate,
+};
 use super::{Response, changes::Subscription, running::Running};
 use crate::{
     gauge::{Kind, Open},

@@ -61,6 +61,20 @@ fn progress_is_told_as_often_as_people_can_read() {
     }
 }
 
+#[test]
+fn a_server_says_how_often_progress_is_told() {
+    let quick = |cx: ToolCx| async move {
+        for step in 1..=100_u8 {
+            cx.progress(f64::from(step), None, None);
+        }
+    };
+    let server = McpServer::new("quick", "1").progress_rate(3, 1);
+    let served = Served::new(&server.tool(Tool::new("quick", quick)).build().unwrap());
+    let params = json!({"name": "quick", "arguments": {}, "_meta": {"progressToken": 1}});
+    let events = Ask::modern("tools/call", params).send(&served).events();
+    assert_eq!(progress(&events), [1.0, 2.0, 3.0]);
+}
+
 /// 13: a report that comes after the answer goes nowhere, in either era.
 #[test]
 fn nothing_is_reported_after_the_answer() {

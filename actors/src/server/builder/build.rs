@@ -104,6 +104,7 @@ impl McpServerBuilder {
             state_key,
             state_ttl: self.state_ttl,
             max_body_bytes: self.max_body_bytes,
+            progress_rate: self.progress_rate,
             keep_alive: self.keep_alive,
             work: Work::default(),
             gate: self.gate.build()?,

@@ -9,7 +9,10 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Map, Value, json, value::RawValue};
 use tokio::sync::mpsc::{Receiver, channel};
 
-use super::{frame, pace::Pace};
+use super::{
+    frame,
+    pace::{Pace, ProgressRate},
+};
 use crate::{
     server::tasks::related,
     session::{Changed, Lane, Session, page_done},
@@ -27,6 +30,7 @@ pub(in crate::server) struct Wanted {
     /// `progressToken` as JSON text.
     pub(in crate::server) progress: Option<Box<RawValue>>,
     pub(in crate::server) log: Option<LogLevel>,
+    pub(in crate::server) rate: ProgressRate,
 }
 
 impl Wanted {
@@ -46,11 +50,11 @@ struct Wording {
 }
 
 impl Wording {
-    fn new(progress: Option<Box<RawValue>>) -> Self {
+    fn new(wanted: Wanted) -> Self {
         Self {
-            progress,
+            progress: wanted.progress,
             last_progress: f64::NEG_INFINITY,
-            pace: Pace::new(),
+            pace: Pace::new(wanted.rate),
             task: None,
         }
     }
@@ -120,7 +124,7 @@ pub(in crate::server) fn lane_sink(
 ) -> NoticeSink {
     let (session, lane) = (Arc::clone(session), Arc::clone(lane));
     let wants_progress = wanted.progress.is_some();
-    let wording = Mutex::new(Wording::new(wanted.progress));
+    let wording = Mutex::new(Wording::new(wanted));
     Arc::new(move |notice: ToolNotice| {
         let wants = match &notice {
             ToolNotice::Progress { .. } => wants_progress,
@@ -156,7 +160,7 @@ pub(in crate::server) fn task_sink(
     let wants_progress = wanted.progress.is_some();
     let wording = Mutex::new(Wording {
         task: Some(task.clone()),
-        ..Wording::new(wanted.progress)
+        ..Wording::new(wanted)
     });
     Arc::new(move |notice: ToolNotice| {
         let wants = match &notice {
@@ -207,7 +211,7 @@ impl Notices {
         };
         let notices = Self {
             receiver,
-            wording: Wording::new(wanted.progress),
+            wording: Wording::new(wanted),
         };
         (Arc::new(sink), notices)
     }

@@ -245,7 +245,7 @@ fn context(
     live: &Arc<Live>,
     cancel: &CancellationToken,
 ) -> Result<ToolCx, RpcError> {
-    let wanted = wanted(call)?;
+    let wanted = wanted(server, call)?;
     let cx = base_cx(server, call).cancel(cancel.clone()).keyed_only();
     let cx = with_sampling(server, call, cx);
     let Some(session) = &call.session else {
