@@ -73,7 +73,8 @@ use crate::{
 /// A response of the server.
 pub type Response = http::Response<EventStream>;
 
-/// What the server does with clients of the 2025 versions.
+/// What the server does with clients of the 2025 versions. See
+/// [`McpServerBuilder::sessions`] for what holds unless it is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Sessions {

@@ -120,6 +120,17 @@ fn begin(served: &Served, name: &str) -> String {
     created["taskId"].as_str().unwrap().to_owned()
 }
 
+/// Begins a task that asks two questions at once, and waits until both are there.
+fn begin_two_questions(served: &Served) -> String {
+    let id = begin(served, "two_questions");
+    eventually("two questions", || {
+        get(served, &id)["inputRequests"]
+            .as_object()
+            .is_some_and(|open| open.len() == 2)
+    });
+    id
+}
+
 fn get(served: &Served, id: &str) -> Value {
     let reply = ask("tasks/get", json!({"taskId": id})).send(served);
     let result = reply.json()["result"].clone();

@@ -2,18 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{acknowledged, ask, begin, call, get, served, until, update, yes};
+use super::{acknowledged, ask, begin, begin_two_questions, call, get, served, until, update, yes};
 use crate::{mcp_server::host::Ask, served::eventually};
 
 #[test]
 fn questions_of_a_task_are_answered_one_by_one_and_no_key_comes_twice() {
     let (_, _, served) = served();
-    let id = begin(&served, "two_questions");
-    eventually("two questions", || {
-        get(&served, &id)["inputRequests"]
-            .as_object()
-            .is_some_and(|open| open.len() == 2)
-    });
+    let id = begin_two_questions(&served);
     let asked = get(&served, &id);
     assert_eq!(asked["status"], "input_required");
     let one = &asked["inputRequests"]["one"];
@@ -65,12 +60,7 @@ fn questions_of_a_task_are_answered_one_by_one_and_no_key_comes_twice() {
 #[test]
 fn a_declined_question_of_a_task_is_a_failure_that_the_model_reads() {
     let (_, _, served) = served();
-    let id = begin(&served, "two_questions");
-    eventually("two questions", || {
-        get(&served, &id)["inputRequests"]
-            .as_object()
-            .is_some_and(|open| open.len() == 2)
-    });
+    let id = begin_two_questions(&served);
     let no = json!({"action": "decline"});
     acknowledged(&update(&served, &id, json!({"one": no, "two": no})));
     eventually("another question", || {

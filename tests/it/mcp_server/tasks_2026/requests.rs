@@ -7,7 +7,9 @@ use roscius::{prelude::*, web::McpRoutes, wire::auth::AuthInfo};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{acknowledged, ask, begin, builder, get, served, until, update, yes};
+use super::{
+    acknowledged, ask, begin, begin_two_questions, builder, get, served, until, update, yes,
+};
 use crate::{
     mcp_server::host::{Ask, Served, Wire},
     served::eventually,
@@ -130,12 +132,7 @@ fn a_task_belongs_to_its_caller_and_to_its_era() {
 #[test]
 fn who_listens_to_a_task_hears_how_it_stands() {
     let (_, _, served) = served();
-    let id = begin(&served, "two_questions");
-    eventually("two questions", || {
-        get(&served, &id)["inputRequests"]
-            .as_object()
-            .is_some_and(|open| open.len() == 2)
-    });
+    let id = begin_two_questions(&served);
     let filter = json!({"notifications": {"taskIds": [id, "unknown"], "toolsListChanged": true}});
     let mut wire = Wire::open(served.addr);
     wire.send(&ask("subscriptions/listen", filter).bytes(served.addr));
